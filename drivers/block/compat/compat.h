@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The one place where kernels differ. The driver is written for the newest
+ * interfaces; what an older kernel lacks is put in terms of what it has here.
+ */
+#ifndef _VIRTIO_BLK_COMPAT_H
+#define _VIRTIO_BLK_COMPAT_H
+
+#include <linux/blk-mq.h>
+#include <linux/blk-mq-virtio.h>
+#include <linux/io_uring/cmd.h>
+
+/* 6.15 (b66509b8497f): a handle that tells rings apart. */
+static inline void *io_uring_cmd_ctx_handle(struct io_uring_cmd *cmd)
+{
+	return cmd_to_io_kiocb(cmd)->ctx;
+}
+
+/* 6.18: res2 goes through a function of its own. */
+static inline void io_uring_cmd_done32(struct io_uring_cmd *cmd, s32 ret,
+				       u64 res2, unsigned int issue_flags)
+{
+	io_uring_cmd_done(cmd, ret, res2, issue_flags);
+}
+
+/* The import of a registered buffer has learnt issue_flags in 6.15. */
+static inline int virtblk_compat_import_fixed(u64 ubuf, unsigned long len,
+					      int rw, struct iov_iter *iter,
+					      struct io_uring_cmd *cmd,
+					      unsigned int issue_flags)
+{
+	return io_uring_cmd_import_fixed(ubuf, len, rw, iter, cmd);
+}
+
+/* Whether the ring belongs to a 32-bit task. */
+static inline bool io_uring_cmd_is_compat(unsigned int issue_flags)
+{
+	return issue_flags & IO_URING_F_COMPAT;
+}
+
+/* 6.14 (9bc1e897a821): the virtio bus answers for the affinity of its vectors. */
+static inline void virtblk_compat_map_queues(struct blk_mq_queue_map *map,
+					     struct virtio_device *vdev)
+{
+	blk_mq_virtio_map_queues(map, vdev, 0);
+}
+
+#endif

@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The virtqueues, shared by the block and the character device: setting them
+ * up, putting commands on them, taking completed ones off, and seeing to it
+ * that neither side starves the other when descriptors run short.
+ *
+ * A side that finds no descriptor waits: passthrough commands are parked on
+ * the queue, block requests stay with blk-mq. While one side waits, the other
+ * may hold at most half of the ring, so the first gets its half as commands
+ * complete. A command larger than half of the ring would wait for ever under
+ * this rule; therefore a side that has waited for two rings' worth of
+ * completions bars the other until it could go on.
+ */
+#include <linux/interrupt.h>
+#include <linux/module.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include <linux/virtio_ring.h>
+
+#include "virtio_blk.h"
+
+#define VIRTBLK_SLOTS_PER_CHUNK	16
+
+static void virtblk_vq_callback(struct virtqueue *vq);
+
+/* Descriptors that a command of @segs segments takes. */
+static unsigned int virtblk_vq_need(const struct virtblk_vq *vq,
+				    unsigned int segs)
+{
+	return vq->indirect ? 1 : segs + 2;
+}
+
+/*
+ * May a command of @segs segments be added, as far as the other side is
+ * concerned? Caller holds vq->lock.
+ */
+bool virtblk_vq_may_add(struct virtblk_vq *vq, bool chr, unsigned int segs)
+{
+	bool other_waits = chr ? vq->mq_waiting : vq->parked.head != NULL;
+	unsigned int mine = chr ? vq->chr_descs : vq->mq_descs;
+	unsigned int limit = 2 * vq->num;
+
+	if (likely(!other_waits))
+		return true;
+	if (!vq->chr_descs && !vq->mq_descs)
+		return true;
+	/* Of two that have waited too long the longer waiting one goes first. */
+	if (chr && vq->mq_age > limit && vq->mq_age > vq->chr_age)
+		return false;
+	if (!chr && vq->chr_age > limit && vq->chr_age >= vq->mq_age)
+		return false;
+	if (chr ? vq->chr_age > limit : vq->mq_age > limit)
+		return true;
+	return mine + virtblk_vq_need(vq, segs) <= vq->num / 2;
+}
+
+/**
+ * virtblk_vq_add() - put a command on the ring
+ * @vq: the queue, locked by the caller
+ * @cmd: header, data and status go on in this order (5.2.6)
+ * @data: @segs segments of data, or NULL
+ * @segs: how many
+ * @to_device: the device reads the data
+ *
+ * Return: 0; -ENOSPC no descriptor free; -EIO the queue is broken; -ENOMEM
+ * the data could not be mapped for DMA.
+ */
+int virtblk_vq_add(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
+		   struct scatterlist *data, unsigned int segs, bool to_device)
+{
+	struct scatterlist hdr, status, *sgs[3];
+	unsigned int out = 0, in = 0, free;
+	int err;
+
+	if (unlikely(vq->dead))
+		return -EIO;
+	free = vq->vq->num_free;
+	if (unlikely(free < virtblk_vq_need(vq, segs)))
+		return -ENOSPC;
+
+	sg_init_one(&hdr, &cmd->hdr, sizeof(cmd->hdr));
+	sgs[out++] = &hdr;
+	if (data) {
+		if (to_device)
+			sgs[out++] = data;
+		else
+			sgs[out + in++] = data;
+	}
+	sg_init_one(&status, &cmd->status, sizeof(cmd->status));
+	sgs[out + in++] = &status;
+
+	err = virtqueue_add_sgs(vq->vq, sgs, out, in, cmd, GFP_ATOMIC);
+	if (unlikely(err))
+		return err;
+
+	cmd->descs = free - vq->vq->num_free;
+	if (cmd->is_chr) {
+		vq->chr_inflight++;
+		vq->chr_descs += cmd->descs;
+		vq->stats.chr_cmds++;
+	} else {
+		vq->mq_descs += cmd->descs;
+		vq->mq_waiting = false;
+		vq->mq_age = 0;
+		vq->stats.mq_cmds++;
+	}
+	return 0;
+}
+
+/* Caller holds vq->lock. Return: virtblk_vq_notify() has to follow. */
+bool virtblk_vq_kick_prepare(struct virtblk_vq *vq)
+{
+	if (vq->dead || !virtqueue_kick_prepare(vq->vq))
+		return false;
+	vq->stats.kicks++;
+	return true;
+}
+
+/*
+ * Tell the device. Not under vq->lock, which matters: it is an exit to the
+ * host. RCU keeps the virtqueue, see virtblk_vqs_delete().
+ */
+void virtblk_vq_notify(struct virtblk_vq *vq)
+{
+	struct virtqueue *q;
+
+	rcu_read_lock();
+	q = READ_ONCE(vq->vq);
+	if (q)
+		virtqueue_notify(q);
+	rcu_read_unlock();
+}
+
+static void virtblk_vq_unplug(struct blk_plug_cb *cb, bool from_schedule)
+{
+	struct virtblk_vq *vq = container_of(cb, struct virtblk_vq, plug_cb);
+	unsigned long flags;
+	bool notify;
+
+	spin_lock_irqsave(&vq->lock, flags);
+	vq->plug = NULL;
+	notify = virtblk_vq_kick_prepare(vq);
+	spin_unlock_irqrestore(&vq->lock, flags);
+	if (notify)
+		virtblk_vq_notify(vq);
+}
+
+/*
+ * Leave the kick to the end of the current task's plug, so that a batch of
+ * commands costs one. Each queue has one link, enough for the one submitter
+ * that it usually has: no allocation. Others kick for themselves.
+ *
+ * The plug ends before the system call does that submitted the command, and
+ * until then the command holds a reference to the file, so the queue cannot
+ * vanish while it is linked.
+ *
+ * Caller holds vq->lock. Return: the kick is taken care of.
+ */
+bool virtblk_vq_kick_deferred(struct virtblk_vq *vq)
+{
+	struct blk_plug *plug = current->plug;
+
+	if (!plug)
+		return false;
+	if (vq->plug == plug)
+		return true;
+	if (vq->plug)
+		return false;
+	vq->plug = plug;
+	vq->plug_cb.callback = virtblk_vq_unplug;
+	list_add_tail(&vq->plug_cb.list, &plug->cb_list);
+	return true;
+}
+
+static void virtblk_done_init(struct virtblk_done *done)
+{
+	memset(done, 0, sizeof(*done));
+	virtblk_cmd_list_init(&done->mq);
+	done->chr_tail = &done->chr;
+}
+
+/* @cmd has left the ring. Caller holds vq->lock. */
+static void virtblk_vq_take(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
+			    struct virtblk_done *done)
+{
+	done->nr++;
+	if (cmd->is_chr) {
+		vq->chr_inflight--;
+		vq->chr_descs -= cmd->descs;
+		virtblk_chr_reap(vq, container_of(cmd, struct virtblk_slot, cmd),
+				 done);
+	} else {
+		vq->mq_descs -= cmd->descs;
+		virtblk_cmd_list_add(&done->mq, cmd);
+	}
+}
+
+/*
+ * Put parked commands on the ring, in order, as far as they fit. What cannot
+ * be mapped for DMA now stays for the next completion, or the watchdog.
+ * Caller holds vq->lock.
+ */
+static void virtblk_vq_unpark(struct virtblk_vq *vq, struct virtblk_done *done)
+{
+	struct virtblk_slot *slot;
+	bool added = false;
+	int err;
+
+	while (vq->parked.head) {
+		slot = container_of(vq->parked.head, struct virtblk_slot, cmd);
+		if (!virtblk_vq_may_add(vq, true, slot->data.segs))
+			break;
+		err = virtblk_chr_add_slot(vq, slot);
+		if (err == -ENOSPC || err == -ENOMEM)
+			break;
+		virtblk_cmd_list_pop(&vq->parked);
+		vq->chr_age = 0;
+		if (err)
+			virtblk_chr_fail(vq, slot, -ENODEV, done);
+		else
+			added = true;
+	}
+	if (added)
+		done->notify |= virtblk_vq_kick_prepare(vq);
+}
+
+/* After commands have left the ring, let those go on that wait for it. */
+static void virtblk_vq_restart(struct virtblk_vq *vq, struct virtblk_done *done)
+{
+	if (unlikely(vq->parked.head)) {
+		vq->chr_age += done->nr;
+		if (vq->chr_state == VIRTBLK_CHR_LIVE)
+			virtblk_vq_unpark(vq, done);
+	}
+	if (unlikely(vq->mq_waiting)) {
+		vq->mq_age += done->nr;
+		done->restart = vq->hctx;
+	}
+}
+
+/* Take all completed commands off the ring. Caller holds vq->lock. */
+static void virtblk_vq_reap(struct virtblk_vq *vq, struct virtblk_done *done)
+{
+	struct virtblk_cmd *cmd;
+	unsigned int len;
+
+	/*
+	 * The used length is the device's word and worth nothing (devices
+	 * report odd ones); the status byte alone says what happened.
+	 */
+	while ((cmd = virtqueue_get_buf(vq->vq, &len)))
+		virtblk_vq_take(vq, cmd, done);
+}
+
+/*
+ * The part of completion that needs no lock. @ring is the ring that the caller
+ * polls for, whose commands may be completed on the spot.
+ */
+static void virtblk_vq_finish(struct virtblk_vq *vq, struct virtblk_done *done,
+			      struct io_comp_batch *iob, void *ring)
+{
+	if (done->notify)
+		virtblk_vq_notify(vq);
+	if (done->chr)
+		virtblk_chr_finish(done->chr, ring);
+	if (done->mq.head)
+		virtblk_mq_finish(&done->mq, iob);
+	if (unlikely(done->restart))
+		blk_mq_start_stopped_hw_queue(done->restart, true);
+	if (unlikely(done->wake))
+		wake_up_nr(&vq->wait, done->wake);
+}
+
+/* Interrupt: the device has completed commands. */
+static void virtblk_vq_callback(struct virtqueue *q)
+{
+	struct virtblk_vq *vq = virtblk_vq_of(q);
+	struct virtblk_done done;
+	unsigned long flags;
+
+	virtblk_done_init(&done);
+	spin_lock_irqsave(&vq->lock, flags);
+	vq->stats.irqs++;
+	if (likely(!vq->dead)) {
+		do {
+			virtqueue_disable_cb(q);
+			virtblk_vq_reap(vq, &done);
+		} while (!virtqueue_enable_cb(q));
+		virtblk_vq_restart(vq, &done);
+	}
+	spin_unlock_irqrestore(&vq->lock, flags);
+	virtblk_vq_finish(vq, &done, NULL, NULL);
+}
+
+/**
+ * virtblk_vq_poll() - complete what a polled queue has
+ * @vq: the queue
+ * @iob: batch for block requests, or NULL
+ * @ring: handle of the polling ring, or NULL
+ *
+ * Process context. Return: number of commands completed.
+ */
+int virtblk_vq_poll(struct virtblk_vq *vq, struct io_comp_batch *iob, void *ring)
+{
+	struct virtblk_done done;
+	unsigned long flags;
+
+	virtblk_done_init(&done);
+	spin_lock_irqsave(&vq->lock, flags);
+	vq->stats.polls++;
+	if (likely(!vq->dead)) {
+		virtblk_vq_reap(vq, &done);
+		if (done.nr)
+			virtblk_vq_restart(vq, &done);
+	}
+	spin_unlock_irqrestore(&vq->lock, flags);
+	virtblk_vq_finish(vq, &done, iob, ring);
+	return done.nr;
+}
+
+/* The watchdog's part: parked commands that no completion will wake. */
+void virtblk_vqs_retry(struct virtio_blk *vblk)
+{
+	struct virtblk_done done;
+	unsigned int i;
+
+	for (i = 0; i < vblk->nr_vqs; i++) {
+		struct virtblk_vq *vq = &vblk->vqs[i];
+
+		if (!READ_ONCE(vq->parked.head))
+			continue;
+		virtblk_done_init(&done);
+		spin_lock_irq(&vq->lock);
+		if (!vq->dead && vq->chr_state == VIRTBLK_CHR_LIVE)
+			virtblk_vq_unpark(vq, &done);
+		spin_unlock_irq(&vq->lock);
+		virtblk_vq_finish(vq, &done, NULL, NULL);
+	}
+}
+
+bool virtblk_vqs_broken(struct virtio_blk *vblk)
+{
+	unsigned int i;
+
+	for (i = 0; i < vblk->nr_vqs; i++)
+		if (vblk->vqs[i].vq && virtqueue_is_broken(vblk->vqs[i].vq))
+			return true;
+	return false;
+}
+
+/* Caller holds vq->lock. */
+static void virtblk_vq_fail_parked(struct virtblk_vq *vq,
+				   struct virtblk_done *done)
+{
+	struct virtblk_cmd *cmd;
+
+	while ((cmd = virtblk_cmd_list_pop(&vq->parked)))
+		virtblk_chr_fail(vq, container_of(cmd, struct virtblk_slot, cmd),
+				 -ENODEV, done);
+}
+
+/* The disk goes: what has not reached the device will not do so any more. */
+void virtblk_vqs_fail_parked(struct virtio_blk *vblk)
+{
+	struct virtblk_done done;
+	unsigned int i;
+
+	for (i = 0; i < vblk->nr_vqs; i++) {
+		struct virtblk_vq *vq = &vblk->vqs[i];
+
+		virtblk_done_init(&done);
+		spin_lock_irq(&vq->lock);
+		virtblk_vq_fail_parked(vq, &done);
+		spin_unlock_irq(&vq->lock);
+		virtblk_vq_finish(vq, &done, NULL, NULL);
+	}
+}
+
+/*
+ * The device has been reset and will answer nothing any more: complete all it
+ * had with an error and let nothing new on the rings.
+ */
+void virtblk_vqs_fail(struct virtio_blk *vblk)
+{
+	struct virtblk_done done;
+	struct virtblk_cmd *cmd;
+	unsigned int i;
+
+	for (i = 0; i < vblk->nr_vqs; i++) {
+		struct virtblk_vq *vq = &vblk->vqs[i];
+
+		virtblk_done_init(&done);
+		spin_lock_irq(&vq->lock);
+		vq->dead = true;
+		vq->chr_state = VIRTBLK_CHR_DEAD;
+		while (vq->vq && (cmd = virtqueue_detach_unused_buf(vq->vq))) {
+			cmd->status = VIRTBLK_S_UNSET;
+			virtblk_vq_take(vq, cmd, &done);
+		}
+		virtblk_vq_fail_parked(vq, &done);
+		if (vq->mq_waiting)
+			done.restart = vq->hctx;
+		spin_unlock_irq(&vq->lock);
+		virtblk_vq_finish(vq, &done, NULL, NULL);
+		wake_up_all(&vq->wait);
+	}
+}
+
+/* Take one virtqueue into use. */
+static void virtblk_vq_start(struct virtio_blk *vblk, struct virtblk_vq *vq,
+			     struct virtqueue *q)
+{
+	/* A poller needs no interrupts, and on a shared line they would harm. */
+	if (vq->polled)
+		virtqueue_disable_cb(q);
+
+	spin_lock_irq(&vq->lock);
+	WRITE_ONCE(vq->vq, q);
+	vq->num = virtqueue_get_vring_size(q);
+	vq->indirect = virtio_has_feature(vblk->vdev, VIRTIO_RING_F_INDIRECT_DESC);
+	vq->dead = false;
+	spin_unlock_irq(&vq->lock);
+}
+
+/**
+ * virtblk_vqs_find() - have the transport set up the virtqueues
+ * @vblk: the device; its vqs are allocated
+ *
+ * At probe and after a suspend. May sleep. Return: 0 or an errno.
+ */
+int virtblk_vqs_find(struct virtio_blk *vblk)
+{
+	struct irq_affinity desc = { };
+	struct virtqueue_info *info;
+	struct virtqueue **vqs;
+	unsigned int i;
+	int err = -ENOMEM;
+
+	info = kcalloc(vblk->nr_vqs, sizeof(*info), GFP_KERNEL);
+	vqs = kcalloc(vblk->nr_vqs, sizeof(*vqs), GFP_KERNEL);
+	if (!info || !vqs)
+		goto out;
+
+	for (i = 0; i < vblk->nr_vqs; i++) {
+		info[i].name = vblk->vqs[i].name;
+		if (!vblk->vqs[i].polled)
+			info[i].callback = virtblk_vq_callback;
+	}
+	err = virtio_find_vqs(vblk->vdev, vblk->nr_vqs, vqs, info, &desc);
+	if (err)
+		goto out;
+	for (i = 0; i < vblk->nr_vqs; i++)
+		virtblk_vq_start(vblk, &vblk->vqs[i], vqs[i]);
+out:
+	kfree(vqs);
+	kfree(info);
+	return err;
+}
+
+/* The device has been reset. Give the virtqueues back. */
+void virtblk_vqs_delete(struct virtio_blk *vblk)
+{
+	bool any = false;
+	unsigned int i;
+
+	for (i = 0; i < vblk->nr_vqs; i++) {
+		struct virtblk_vq *vq = &vblk->vqs[i];
+
+		spin_lock_irq(&vq->lock);
+		any |= vq->vq != NULL;
+		vq->dead = true;
+		WRITE_ONCE(vq->vq, NULL);
+		spin_unlock_irq(&vq->lock);
+	}
+	if (any) {
+		/* Wait for those in virtblk_vq_notify(). */
+		synchronize_rcu();
+		vblk->vdev->config->del_vqs(vblk->vdev);
+	}
+}
+
+int virtblk_vqs_alloc(struct virtio_blk *vblk, unsigned int nr,
+		      unsigned int nr_poll)
+{
+	unsigned int i;
+
+	vblk->vqs = kcalloc(nr, sizeof(*vblk->vqs), GFP_KERNEL);
+	if (!vblk->vqs)
+		return -ENOMEM;
+	vblk->nr_vqs = nr;
+	vblk->nr_poll = nr_poll;
+
+	for (i = 0; i < nr; i++) {
+		struct virtblk_vq *vq = &vblk->vqs[i];
+
+		spin_lock_init(&vq->lock);
+		init_waitqueue_head(&vq->wait);
+		virtblk_cmd_list_init(&vq->parked);
+		vq->vblk = vblk;
+		vq->dead = true;
+		vq->polled = i >= nr - nr_poll;
+		snprintf(vq->name, sizeof(vq->name), "%s.%u",
+			 vq->polled ? "req_poll" : "req", i);
+	}
+	return 0;
+}
+
+static int virtblk_vq_alloc_slots(struct virtblk_vq *vq, unsigned int seg_max)
+{
+	unsigned int chunks = DIV_ROUND_UP(vq->num, VIRTBLK_SLOTS_PER_CHUNK);
+	unsigned int i, j;
+
+	vq->sg = kvmalloc_array(seg_max, sizeof(*vq->sg), GFP_KERNEL);
+	vq->slots = kcalloc(chunks, sizeof(*vq->slots), GFP_KERNEL);
+	vq->free = kvcalloc(chunks * VIRTBLK_SLOTS_PER_CHUNK, sizeof(*vq->free),
+			    GFP_KERNEL);
+	if (!vq->sg || !vq->slots || !vq->free)
+		return -ENOMEM;
+
+	vq->nr_slots = chunks * VIRTBLK_SLOTS_PER_CHUNK;
+	for (i = 0; i < chunks; i++) {
+		/* Devices read and write these, so no vmalloc. */
+		vq->slots[i] = kcalloc(VIRTBLK_SLOTS_PER_CHUNK,
+				       sizeof(**vq->slots), GFP_KERNEL);
+		if (!vq->slots[i])
+			return -ENOMEM;
+		for (j = 0; j < VIRTBLK_SLOTS_PER_CHUNK; j++) {
+			vq->slots[i][j].cmd.is_chr = true;
+			vq->free[vq->nr_free++] = &vq->slots[i][j];
+		}
+	}
+	return 0;
+}
+
+/* One slot for each descriptor: no ring holds more commands than that. */
+int virtblk_vqs_alloc_slots(struct virtio_blk *vblk)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < vblk->nr_vqs; i++) {
+		err = virtblk_vq_alloc_slots(&vblk->vqs[i], vblk->caps.seg_max);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+void virtblk_vqs_free(struct virtio_blk *vblk)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < vblk->nr_vqs; i++) {
+		struct virtblk_vq *vq = &vblk->vqs[i];
+
+		for (j = 0; j < vq->nr_slots / VIRTBLK_SLOTS_PER_CHUNK; j++)
+			kfree(vq->slots[j]);
+		kfree(vq->slots);
+		kvfree(vq->free);
+		kvfree(vq->sg);
+	}
+	kfree(vblk->vqs);
+	vblk->vqs = NULL;
+	vblk->nr_vqs = 0;
+}
