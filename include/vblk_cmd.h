@@ -131,7 +131,7 @@ static inline void vblk_prep_write(struct io_uring_sqe *sqe,
 	vblk_prep_simple(sqe, form, fd, VIRTIO_BLK_T_OUT, 0, 0, buf, len, offset);
 }
 
-/* Read into @nr iovecs. They must stay valid until the SQE is submitted. */
+/* Read into @nr iovecs. They must stay until the command completes. */
 static inline void vblk_prep_readv(struct io_uring_sqe *sqe,
 				   enum vblk_form form, int fd,
 				   const struct iovec *iov, uint32_t nr,
@@ -140,7 +140,7 @@ static inline void vblk_prep_readv(struct io_uring_sqe *sqe,
 	vblk_prep_simple(sqe, form, fd, VIRTIO_BLK_T_IN, 0, 1, iov, nr, offset);
 }
 
-/* Write from @nr iovecs. They must stay valid until the SQE is submitted. */
+/* Write from @nr iovecs. They must stay until the command completes. */
 static inline void vblk_prep_writev(struct io_uring_sqe *sqe,
 				    enum vblk_form form, int fd,
 				    const struct iovec *iov, uint32_t nr,

@@ -513,6 +513,19 @@ static struct virtblk_vq *virtblk_chr_pick_vq(struct virtio_blk *vblk,
 	return &vblk->vqs[vblk->cpu_vq[cpu]];
 }
 
+/*
+ * io_uring repeats a command that would have to wait in a worker, where it may.
+ * There -EAGAIN goes to a caller who wants no waiting at all; but with IOPOLL
+ * io_uring would only try again, and again.
+ */
+static bool virtblk_chr_nowait(const struct virtblk_chr_cmd *c)
+{
+	if (c->src.issue_flags & IO_URING_F_NONBLOCK)
+		return true;
+	return c->src.ioucmd->file->f_flags & O_NONBLOCK &&
+	       !(c->src.issue_flags & IO_URING_F_IOPOLL);
+}
+
 static int virtblk_chr_queue(struct virtio_blk *vblk,
 			     const struct virtblk_chr_cmd *c,
 			     const struct virtblk_slot *from)
@@ -532,8 +545,7 @@ static int virtblk_chr_queue(struct virtio_blk *vblk,
 			virtblk_vq_notify(vq);
 		if (likely(err != -EAGAIN && err != -ENOMEM))
 			return err;
-		/* io_uring repeats it in a worker, which may wait. */
-		if (c->src.issue_flags & IO_URING_F_NONBLOCK)
+		if (virtblk_chr_nowait(c))
 			return -EAGAIN;
 		if (err == -EAGAIN) {
 			err = virtblk_chr_wait(vq);
@@ -549,10 +561,10 @@ static int virtblk_chr_queue(struct virtio_blk *vblk,
 	}
 }
 
-static int virtblk_chr_uring_cmd(struct io_uring_cmd *ioucmd,
-				 unsigned int issue_flags)
+static int virtblk_chr_issue(struct virtio_blk *vblk,
+			     struct io_uring_cmd *ioucmd,
+			     unsigned int issue_flags)
 {
-	struct virtio_blk *vblk = ioucmd->file->private_data;
 	struct virtblk_chr_cmd c;
 	struct virtblk_slot s;
 	int err;
@@ -574,6 +586,17 @@ static int virtblk_chr_uring_cmd(struct io_uring_cmd *ioucmd,
 		return err;
 	}
 	return -EIOCBQUEUED;
+}
+
+static int virtblk_chr_uring_cmd(struct io_uring_cmd *ioucmd,
+				 unsigned int issue_flags)
+{
+	int err = virtblk_chr_issue(ioucmd->file->private_data, ioucmd,
+				    issue_flags);
+
+	if (unlikely(err == -EAGAIN))
+		virtblk_compat_keep_sqe(ioucmd, issue_flags);
+	return err;
 }
 
 /*

@@ -20,6 +20,7 @@
 #include "virtio_blk.h"
 
 #define VIRTBLK_SLOTS_PER_CHUNK	16
+#define VIRTBLK_MIN_SLOTS	256U
 
 static void virtblk_vq_callback(struct virtqueue *vq);
 
@@ -507,7 +508,8 @@ int virtblk_vqs_alloc(struct virtio_blk *vblk, unsigned int nr,
 
 static int virtblk_vq_alloc_slots(struct virtblk_vq *vq, unsigned int seg_max)
 {
-	unsigned int chunks = DIV_ROUND_UP(vq->num, VIRTBLK_SLOTS_PER_CHUNK);
+	unsigned int nr = max(vq->num, VIRTBLK_MIN_SLOTS);
+	unsigned int chunks = DIV_ROUND_UP(nr, VIRTBLK_SLOTS_PER_CHUNK);
 	unsigned int i, j;
 
 	vq->sg = kvmalloc_array(seg_max, sizeof(*vq->sg), GFP_KERNEL);
@@ -532,7 +534,11 @@ static int virtblk_vq_alloc_slots(struct virtblk_vq *vq, unsigned int seg_max)
 	return 0;
 }
 
-/* One slot for each descriptor: no ring holds more commands than that. */
+/*
+ * At least one slot for each descriptor, for no ring holds more commands than
+ * that. More on a small ring, so that commands wait parked and go on in the
+ * completion path, rather than each in a worker of io_uring.
+ */
 int virtblk_vqs_alloc_slots(struct virtio_blk *vblk)
 {
 	unsigned int i;

@@ -38,6 +38,26 @@ static inline bool io_uring_cmd_is_compat(unsigned int issue_flags)
 	return issue_flags & IO_URING_F_COMPAT;
 }
 
+/*
+ * Before 6.15 (5eff57fa9f3a) an -EAGAIN copied the SQE but left ioucmd->sqe on
+ * the original, which is the user's again by the time the command is repeated
+ * in a worker. Make the copy ourselves, where io_uring would have it; it then
+ * sees that nothing is left to copy.
+ */
+static inline void virtblk_compat_keep_sqe(struct io_uring_cmd *cmd,
+					   unsigned int issue_flags)
+{
+	void *copy = cmd_to_io_kiocb(cmd)->async_data;
+	size_t size = sizeof(*cmd->sqe);
+
+	if (issue_flags & IO_URING_F_SQE128)
+		size *= 2;
+	if (cmd->sqe != copy) {
+		memcpy(copy, cmd->sqe, size);
+		cmd->sqe = copy;
+	}
+}
+
 /* 6.14 (9bc1e897a821): the virtio bus answers for the affinity of its vectors. */
 static inline void virtblk_compat_map_queues(struct blk_mq_queue_map *map,
 					     struct virtio_device *vdev)

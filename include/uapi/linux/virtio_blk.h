@@ -190,8 +190,8 @@ struct virtio_scsi_inhdr {
  * A command names a type (VIRTIO_BLK_T_*), a first sector and its data:
  *
  *  IN, OUT        a multiple of the logical block size
- *  GET_ID         at least VIRTIO_BLK_ID_BYTES, of which exactly so many are
- *                 written
+ *  GET_ID         at least VIRTIO_BLK_ID_BYTES; the device writes no byte
+ *                 behind those, and ends a shorter serial with a NUL
  *  FLUSH          none: data and length are 0
  *  DISCARD, WRITE_ZEROES, SECURE_ERASE
  *                 either an array of struct virtio_blk_discard_write_zeroes
@@ -200,7 +200,9 @@ struct virtio_scsi_inhdr {
  *
  * Data is a user address and its length in bytes, or with the _VEC operations
  * the address of an iovec array and its count. With IORING_URING_CMD_FIXED
- * the address lies inside the registered buffer sqe->buf_index.
+ * the address, or each iovec, lies inside the registered buffer
+ * sqe->buf_index. The iovec and range arrays must stay until the command has
+ * completed: it may have to wait before it is read.
  *
  * cqe->res
  *   0     done
@@ -216,6 +218,7 @@ struct virtio_scsi_inhdr {
  *   EAGAIN      no free slot now, and the descriptor has O_NONBLOCK
  *   EBADF       the descriptor is not open for this direction
  *   EFAULT      bad address, or outside of the registered buffer
+ *   EINTR       the task was killed while the command waited
  *   EINVAL      malformed: unknown flag, reserved field not 0, sector or
  *               length not a multiple of the logical block, no length where
  *               data is needed, past the end of the disk, over a limit
@@ -224,8 +227,7 @@ struct virtio_scsi_inhdr {
  *   ENOMEM      no memory for a command of many segments
  *   ENOTTY      unknown cmd_op
  *   EOPNOTSUPP  the device does not offer the type; a 128-byte command on a
- *               64-byte ring; an IOPOLL ring and no poll queues; registered
- *               buffers with _VEC on a kernel without them
+ *               64-byte ring; an IOPOLL ring and no poll queues
  *   EPERM       the type needs a privilege (SECURE_ERASE: CAP_SYS_ADMIN)
  *   EROFS       the disk is read-only
  */
