@@ -411,7 +411,10 @@ static void virtblk_read_topology(struct virtio_blk *vblk)
 		caps->io_opt = caps->block_size * opt;
 }
 
-/* Segments of one command. A chain may not be longer than the ring (2.7.5). */
+/*
+ * Segments of one command. A chain may not be longer than the ring (2.7.5).
+ * Devices are known that offer SIZE_MAX and leave it 0, meaning no limit.
+ */
 static int virtblk_read_segments(struct virtio_blk *vblk)
 {
 	struct virtio_device *vdev = vblk->vdev;
@@ -434,7 +437,7 @@ static int virtblk_read_segments(struct virtio_blk *vblk)
 
 	caps->size_max = min_t(size_t, U32_MAX, virtio_max_dma_size(vdev));
 	if (!virtio_cread_feature(vdev, VIRTIO_BLK_F_SIZE_MAX,
-				  struct virtio_blk_config, size_max, &v))
+				  struct virtio_blk_config, size_max, &v) && v)
 		caps->size_max = min(caps->size_max, v);
 	if (caps->size_max < PAGE_SIZE) {
 		dev_err(&vdev->dev, "segments of %u bytes are not supported\n",

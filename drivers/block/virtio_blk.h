@@ -204,7 +204,8 @@ struct virtblk_vq_stats {
  * @chr_inflight: passthrough commands on the ring
  * @chr_descs: descriptors they occupy
  * @mq_descs: descriptors occupied by the block side
- * @mq_waiting: a block request found no descriptor and waits for completions
+ * @mq_waiting: a block request found no descriptor, and none could go on since
+ * @mq_stopped: @hctx is stopped and has to be started again
  * @chr_age: commands completed since the head of @parked could go on
  * @mq_age: commands completed since a block request could go on
  * @parked: passthrough commands that found no descriptor, in order
@@ -226,6 +227,7 @@ struct virtblk_vq {
 	bool dead;
 	bool indirect;
 	bool mq_waiting;
+	bool mq_stopped;
 	u8 chr_state;
 	unsigned int num;
 	unsigned int nr_free;

@@ -153,6 +153,7 @@ static int virtblk_mq_add(struct virtblk_vq *vq, struct request *req)
 static void virtblk_mq_wait(struct virtblk_vq *vq, struct blk_mq_hw_ctx *hctx)
 {
 	vq->mq_waiting = true;
+	vq->mq_stopped = true;
 	vq->stats.mq_stops++;
 	blk_mq_stop_hw_queue(hctx);
 }
@@ -324,6 +325,7 @@ static void virtblk_mq_exit_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 	/* No request is left, so nobody waits for a restart. */
 	spin_lock_irq(&vq->lock);
 	vq->mq_waiting = false;
+	vq->mq_stopped = false;
 	vq->hctx = NULL;
 	spin_unlock_irq(&vq->lock);
 }

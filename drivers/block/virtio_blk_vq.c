@@ -39,18 +39,16 @@ bool virtblk_vq_may_add(struct virtblk_vq *vq, bool chr, unsigned int segs)
 {
 	bool other_waits = chr ? vq->mq_waiting : vq->parked.head != NULL;
 	unsigned int mine = chr ? vq->chr_descs : vq->mq_descs;
+	unsigned int age = chr ? vq->chr_age : vq->mq_age;
+	unsigned int other_age = chr ? vq->mq_age : vq->chr_age;
 	unsigned int limit = 2 * vq->num;
 
 	if (likely(!other_waits))
 		return true;
-	if (!vq->chr_descs && !vq->mq_descs)
-		return true;
-	/* Of two that have waited too long the longer waiting one goes first. */
-	if (chr && vq->mq_age > limit && vq->mq_age > vq->chr_age)
+	/* Of two that have waited too long, the longer waiting one goes first. */
+	if (other_age > limit && (chr ? other_age > age : other_age >= age))
 		return false;
-	if (!chr && vq->chr_age > limit && vq->chr_age >= vq->mq_age)
-		return false;
-	if (chr ? vq->chr_age > limit : vq->mq_age > limit)
+	if (age > limit || (!vq->chr_descs && !vq->mq_descs))
 		return true;
 	return mine + virtblk_vq_need(vq, segs) <= vq->num / 2;
 }
@@ -225,6 +223,19 @@ static void virtblk_vq_unpark(struct virtblk_vq *vq, struct virtblk_done *done)
 		done->notify |= virtblk_vq_kick_prepare(vq);
 }
 
+/*
+ * Apart from mq_waiting, since a batch may find room while the hardware queue
+ * is still stopped on behalf of an earlier request.
+ */
+static void virtblk_vq_restart_mq(struct virtblk_vq *vq,
+				  struct virtblk_done *done)
+{
+	if (unlikely(vq->mq_stopped)) {
+		vq->mq_stopped = false;
+		done->restart = vq->hctx;
+	}
+}
+
 /* After commands have left the ring, let those go on that wait for it. */
 static void virtblk_vq_restart(struct virtblk_vq *vq, struct virtblk_done *done)
 {
@@ -233,10 +244,9 @@ static void virtblk_vq_restart(struct virtblk_vq *vq, struct virtblk_done *done)
 		if (vq->chr_state == VIRTBLK_CHR_LIVE)
 			virtblk_vq_unpark(vq, done);
 	}
-	if (unlikely(vq->mq_waiting)) {
+	if (unlikely(vq->mq_waiting))
 		vq->mq_age += done->nr;
-		done->restart = vq->hctx;
-	}
+	virtblk_vq_restart_mq(vq, done);
 }
 
 /* Take all completed commands off the ring. Caller holds vq->lock. */
@@ -399,8 +409,7 @@ void virtblk_vqs_fail(struct virtio_blk *vblk)
 			virtblk_vq_take(vq, cmd, &done);
 		}
 		virtblk_vq_fail_parked(vq, &done);
-		if (vq->mq_waiting)
-			done.restart = vq->hctx;
+		virtblk_vq_restart_mq(vq, &done);
 		spin_unlock_irq(&vq->lock);
 		virtblk_vq_finish(vq, &done, NULL, NULL);
 		wake_up_all(&vq->wait);
