@@ -375,6 +375,11 @@ static void virtblk_chr_acct_end(struct virtblk_vq *vq, struct virtblk_slot *s)
 	part_stat_local_dec(part, in_flight[s->stat_group != STAT_READ]);
 }
 
+static bool virtblk_chr_gone(struct virtio_blk *vblk)
+{
+	return READ_ONCE(vblk->vqs[0].chr_state) == VIRTBLK_CHR_DEAD;
+}
+
 /*
  * Slots
  */
@@ -575,11 +580,12 @@ static int virtblk_chr_issue(struct virtio_blk *vblk,
 	if (issue_flags & IO_URING_F_IOPOLL && unlikely(!vblk->nr_poll))
 		return -EOPNOTSUPP;
 	err = virtblk_chr_prep(vblk, &c, &s);
+	/* A disk that has gone has no size either: no reason to say -EINVAL. */
 	if (unlikely(err))
-		return err;
+		return virtblk_chr_gone(vblk) ? -ENODEV : err;
 	/* A disk without a cache has nothing to flush. */
 	if (c.type == VIRTIO_BLK_T_FLUSH && !vblk->caps.flush)
-		return 0;
+		return virtblk_chr_gone(vblk) ? -ENODEV : 0;
 	err = virtblk_chr_queue(vblk, &c, &s);
 	if (unlikely(err)) {
 		virtblk_data_release(&s.data);
@@ -724,66 +730,67 @@ static void virtblk_chr_sync_cache(struct virtio_blk *vblk, bool drop)
 	mutex_unlock(&disk->open_mutex);
 }
 
-/* The first writer claims the disk for all of them. */
+/* The first writer claims the disk for all of them. Caller holds chr_lock. */
 static int virtblk_chr_get_writer(struct virtio_blk *vblk)
 {
 	struct file *claim;
-	int err = 0;
 
-	mutex_lock(&vblk->chr_lock);
 	if (!vblk->chr_writers) {
 		if (chr_claim) {
 			claim = bdev_file_open_by_dev(disk_devt(vblk->disk),
 						      BLK_OPEN_READ | BLK_OPEN_WRITE,
 						      vblk, NULL);
-			if (IS_ERR(claim)) {
-				err = PTR_ERR(claim);
-				goto out;
-			}
+			if (IS_ERR(claim))
+				return PTR_ERR(claim);
 			vblk->claim = claim;
 		}
 		virtblk_chr_sync_cache(vblk, false);
 	}
 	vblk->chr_writers++;
-out:
-	mutex_unlock(&vblk->chr_lock);
-	/* The disk may have gone while we came here. */
-	return err == -ENXIO ? -ENODEV : err;
+	return 0;
 }
 
+/* Caller holds chr_lock. */
 static void virtblk_chr_put_writer(struct virtio_blk *vblk)
 {
-	mutex_lock(&vblk->chr_lock);
-	if (!--vblk->chr_writers) {
-		virtblk_chr_sync_cache(vblk, true);
-		if (vblk->claim)
-			bdev_fput(vblk->claim);
-		vblk->claim = NULL;
-	}
-	mutex_unlock(&vblk->chr_lock);
+	if (--vblk->chr_writers)
+		return;
+	virtblk_chr_sync_cache(vblk, true);
+	if (vblk->claim)
+		bdev_fput(vblk->claim);
+	vblk->claim = NULL;
 }
 
-/* The cdev's reference, which the file holds, keeps @vblk. */
+/* The cdev's reference, which the file holds, keeps @vblk, ours the disk. */
 static int virtblk_chr_open(struct inode *inode, struct file *file)
 {
 	struct virtio_blk *vblk = container_of(inode->i_cdev, struct virtio_blk, cdev);
+	int err = 0;
+
+	mutex_lock(&vblk->chr_lock);
+	if (virtblk_chr_gone(vblk))
+		err = -ENODEV;
+	else if (file->f_mode & FMODE_WRITE)
+		err = virtblk_chr_get_writer(vblk);
+	if (!err)
+		get_device(disk_to_dev(vblk->disk));
+	mutex_unlock(&vblk->chr_lock);
 
 	file->private_data = vblk;
-	if (file->f_mode & FMODE_WRITE)
-		return virtblk_chr_get_writer(vblk);
-	return 0;
+	/* What an attempt to claim a disk says that has just gone. */
+	return err == -ENXIO ? -ENODEV : err;
 }
 
 static int virtblk_chr_fop_release(struct inode *inode, struct file *file)
 {
-	if (file->f_mode & FMODE_WRITE)
-		virtblk_chr_put_writer(file->private_data);
-	return 0;
-}
+	struct virtio_blk *vblk = file->private_data;
 
-static bool virtblk_chr_gone(struct virtio_blk *vblk)
-{
-	return READ_ONCE(vblk->vqs[0].chr_state) == VIRTBLK_CHR_DEAD;
+	mutex_lock(&vblk->chr_lock);
+	if (file->f_mode & FMODE_WRITE)
+		virtblk_chr_put_writer(vblk);
+	mutex_unlock(&vblk->chr_lock);
+	put_device(disk_to_dev(vblk->disk));
+	return 0;
 }
 
 static void virtblk_chr_fill_limits(struct virtio_blk *vblk,
@@ -904,11 +911,17 @@ static void virtblk_chr_set_state(struct virtio_blk *vblk, u8 state)
 	}
 }
 
-/* No new users and no new commands. Those on the rings go on. */
+/*
+ * No new users and no new commands. Those on the rings go on. After this the
+ * disk may be put: under chr_lock nobody gets a reference any more.
+ */
 void virtblk_chr_close(struct virtio_blk *vblk)
 {
 	cdev_device_del(&vblk->cdev, &vblk->chr_dev);
+	mutex_lock(&vblk->chr_lock);
 	virtblk_chr_set_state(vblk, VIRTBLK_CHR_DEAD);
+	mutex_unlock(&vblk->chr_lock);
+	virtblk_vqs_fail_parked(vblk);
 }
 
 /* Commands wait from here to virtblk_chr_thaw(). */
