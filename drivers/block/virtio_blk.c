@@ -274,7 +274,7 @@ static int virtblk_queues_show(struct seq_file *m, void *unused)
 	struct virtio_blk *vblk = m->private;
 	unsigned int i;
 
-	seq_puts(m, "queue poll size free chr_inflight chr_cmds mq_cmds kicks irqs polls parked no_slot mq_stops\n");
+	seq_puts(m, "queue poll size free chr_inflight chr_cmds mq_cmds kicks irqs polls parked no_slot mq_stops nudges\n");
 	for (i = 0; i < vblk->nr_vqs; i++) {
 		struct virtblk_vq *vq = &vblk->vqs[i];
 		struct virtblk_vq_stats st;
@@ -285,10 +285,10 @@ static int virtblk_queues_show(struct seq_file *m, void *unused)
 		nr_free = vq->nr_free;
 		inflight = vq->chr_inflight;
 		spin_unlock_irq(&vq->lock);
-		seq_printf(m, "%u %d %u %u %u %llu %llu %llu %llu %llu %llu %llu %llu\n",
+		seq_printf(m, "%u %d %u %u %u %llu %llu %llu %llu %llu %llu %llu %llu %llu\n",
 			   i, vq->polled, vq->num, nr_free, inflight,
 			   st.chr_cmds, st.mq_cmds, st.kicks, st.irqs, st.polls,
-			   st.parked, st.no_slot, st.mq_stops);
+			   st.parked, st.no_slot, st.mq_stops, st.nudges);
 	}
 	return 0;
 }

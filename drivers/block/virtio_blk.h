@@ -21,12 +21,14 @@
 #include <linux/bvec.h>
 #include <linux/cdev.h>
 #include <linux/device.h>
+#include <linux/hrtimer.h>
 #include <linux/io_uring/cmd.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/virtio.h>
 #include <linux/virtio_blk.h>
 #include <linux/virtio_config.h>
+#include <linux/virtio_ring.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -45,16 +47,20 @@
  * struct virtblk_cmd - what a virtqueue holds: one command of either side
  * @hdr: read by the device (5.2.6)
  * @next: chain of completed or of parked commands
+ * @big_table: descriptors of more than @table holds, or NULL
  * @descs: descriptors of the ring that it occupies
  * @is_chr: member of a struct virtblk_slot, otherwise of a struct virtblk_req
  * @status: written by the device, last of all
+ * @table: descriptors of header, data and status, where we fill the ring
  */
 struct virtblk_cmd {
 	struct virtio_blk_outhdr hdr;
 	struct virtblk_cmd *next;
+	struct vring_desc *big_table;
 	u16 descs;
 	bool is_chr;
 	u8 status;
+	struct vring_desc table[VIRTBLK_INLINE_SEGS + 2];
 };
 
 struct virtblk_cmd_list {
@@ -178,6 +184,38 @@ enum virtblk_chr_state {
 	VIRTBLK_CHR_DEAD,	/* commands fail with -ENODEV */
 };
 
+/**
+ * struct virtblk_ring - a split ring that we fill ourselves, virtio_blk_ring.c
+ * @on: it is so; otherwise the kernel's ring code fills it
+ * @event_idx: VIRTIO_RING_F_EVENT_IDX
+ * @polled: without interrupts
+ * @mask: descriptors - 1
+ * @nr_free: free descriptors
+ * @avail_idx: our index of the available ring
+ * @kicked: what it was when the device was last told
+ * @last_used: used entries seen
+ * @vring: the ring's memory
+ * @free: stack of free descriptors
+ * @cmds: the command of each descriptor in use
+ * @wrap: looks after the ring around an index of 0
+ * @wrap_ns: until it looks again
+ */
+struct virtblk_ring {
+	bool on;
+	bool event_idx;
+	bool polled;
+	u16 mask;
+	u16 nr_free;
+	u16 avail_idx;
+	u16 kicked;
+	u16 last_used;
+	struct vring vring;
+	u16 *free;
+	struct virtblk_cmd **cmds;
+	struct hrtimer wrap;
+	u64 wrap_ns;
+};
+
 /* Counters of one queue, in debugfs. Guarded by virtblk_vq.lock. */
 struct virtblk_vq_stats {
 	u64 chr_cmds;		/* passthrough commands put on the ring */
@@ -188,12 +226,14 @@ struct virtblk_vq_stats {
 	u64 parked;		/* passthrough commands that found no descriptor */
 	u64 no_slot;		/* passthrough commands that found no slot */
 	u64 mq_stops;		/* block requests that found no descriptor */
+	u64 nudges;		/* times that the watchdog found no progress */
 };
 
 /**
  * struct virtblk_vq - one virtqueue and what shares it
  * @lock: guards everything below it. Taken in interrupt context.
  * @vq: the virtqueue, NULL while there is none
+ * @ring: our own state of it
  * @dead: no command may be put on @vq any more
  * @chr_state: what happens to passthrough commands
  * @num: descriptors of the ring
@@ -206,6 +246,8 @@ struct virtblk_vq_stats {
  * @mq_descs: descriptors occupied by the block side
  * @mq_waiting: a block request found no descriptor, and none could go on since
  * @mq_stopped: @hctx is stopped and has to be started again
+ * @taken: commands that have left the ring, ever
+ * @taken_seen: what it was when the watchdog last looked
  * @chr_age: commands completed since the head of @parked could go on
  * @mq_age: commands completed since a block request could go on
  * @parked: passthrough commands that found no descriptor, in order
@@ -238,11 +280,14 @@ struct virtblk_vq {
 	struct virtblk_slot **free;
 	struct blk_plug *plug;
 	struct virtblk_cmd_list parked;
+	unsigned int taken;
+	unsigned int taken_seen;
 	unsigned int chr_age;
 	unsigned int mq_age;
 	struct blk_plug_cb plug_cb;
 	struct scatterlist *sg;
 	struct virtblk_vq_stats stats;
+	struct virtblk_ring ring;
 
 	/* Not guarded: own lock, or constant. */
 	wait_queue_head_t wait ____cacheline_aligned_in_smp;
@@ -378,13 +423,31 @@ void virtblk_vqs_fail(struct virtio_blk *vblk);
 bool virtblk_vqs_broken(struct virtio_blk *vblk);
 void virtblk_vqs_retry(struct virtio_blk *vblk);
 bool virtblk_vq_may_add(struct virtblk_vq *vq, bool chr, unsigned int segs);
-int virtblk_vq_add(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
-		   struct scatterlist *data, unsigned int segs, bool to_device);
+int virtblk_vq_add_sg(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
+		      struct scatterlist *sg, unsigned int segs, bool to_device);
+int virtblk_vq_add_data(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
+			const struct virtblk_data *d);
+void virtblk_vq_complete(struct virtblk_vq *vq);
 bool virtblk_vq_kick_prepare(struct virtblk_vq *vq);
 void virtblk_vq_notify(struct virtblk_vq *vq);
 bool virtblk_vq_kick_deferred(struct virtblk_vq *vq);
 int virtblk_vq_poll(struct virtblk_vq *vq, struct io_comp_batch *iob,
 		    void *ring);
+
+/* virtio_blk_ring.c */
+void virtblk_ring_init(struct virtblk_ring *r);
+int virtblk_ring_start(struct virtblk_vq *vq, struct virtqueue *q);
+void virtblk_ring_stop(struct virtblk_vq *vq);
+int virtblk_ring_add_sg(struct virtblk_ring *r, struct virtblk_cmd *cmd,
+			struct scatterlist *sg, unsigned int segs, bool to_device);
+int virtblk_ring_add_data(struct virtblk_ring *r, const struct virtio_blk *vblk,
+			  struct virtblk_cmd *cmd, const struct virtblk_data *d);
+bool virtblk_ring_kick_prepare(struct virtblk_ring *r);
+struct virtblk_cmd *virtblk_ring_get(struct virtblk_vq *vq);
+struct virtblk_cmd *virtblk_ring_detach(struct virtblk_ring *r);
+void virtblk_ring_disable_cb(struct virtblk_ring *r);
+void virtblk_ring_never_cb(struct virtblk_ring *r);
+bool virtblk_ring_enable_cb(struct virtblk_ring *r);
 
 /* virtio_blk_mq.c */
 extern const struct blk_mq_ops virtblk_mq_ops;
@@ -415,6 +478,27 @@ struct virtblk_src {
 	bool truncate;
 };
 
+/* A walk over the segments of a command's data. */
+struct virtblk_seg_iter {
+	const struct bio_vec *bv;
+	u32 skip;
+	u32 left;
+	u32 max;
+};
+
+static inline struct virtblk_seg_iter
+virtblk_seg_iter(const struct virtio_blk *vblk, const struct virtblk_data *d)
+{
+	return (struct virtblk_seg_iter) {
+		.bv	= d->bv,
+		.skip	= d->skip,
+		.left	= d->len,
+		.max	= vblk->caps.size_max,
+	};
+}
+
+bool virtblk_next_seg(struct virtblk_seg_iter *it, struct bio_vec *seg);
+
 int virtblk_map_data(struct virtio_blk *vblk, struct virtblk_data *d,
 		     const struct virtblk_src *src);
 int virtblk_map_ranges(struct virtblk_data *d, const struct virtblk_src *src);
@@ -438,7 +522,6 @@ void virtblk_chr_reap(struct virtblk_vq *vq, struct virtblk_slot *slot,
 		      struct virtblk_done *done);
 void virtblk_chr_fail(struct virtblk_vq *vq, struct virtblk_slot *slot, int err,
 		      struct virtblk_done *done);
-int virtblk_chr_add_slot(struct virtblk_vq *vq, struct virtblk_slot *slot);
 void virtblk_chr_finish(struct io_uring_cmd *list, void *ring);
 
 #endif

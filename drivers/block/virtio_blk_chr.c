@@ -431,19 +431,6 @@ static int virtblk_chr_wait(struct virtblk_vq *vq)
  * Submission
  */
 
-/* Put the command in @s on the ring. Caller holds vq->lock. */
-int virtblk_chr_add_slot(struct virtblk_vq *vq, struct virtblk_slot *s)
-{
-	struct scatterlist inl[VIRTBLK_INLINE_SEGS], *sg = NULL;
-	struct virtblk_data *d = &s->data;
-
-	if (d->segs) {
-		sg = d->segs <= VIRTBLK_INLINE_SEGS ? inl : vq->sg;
-		virtblk_data_to_sg(vq->vblk, d, sg);
-	}
-	return virtblk_vq_add(vq, &s->cmd, sg, d->segs, d->to_device);
-}
-
 /* Move the prepared command @from into a slot of the queue. Lock held. */
 static struct virtblk_slot *virtblk_chr_fill_slot(struct virtblk_vq *vq,
 						  const struct virtblk_chr_cmd *c,
@@ -489,7 +476,7 @@ static int virtblk_chr_queue_locked(struct virtblk_vq *vq,
 	}
 	s = virtblk_chr_fill_slot(vq, c, from);
 	if (likely(!vq->parked.head && virtblk_vq_may_add(vq, true, s->data.segs)))
-		err = virtblk_chr_add_slot(vq, s);
+		err = virtblk_vq_add_data(vq, &s->cmd, &s->data);
 	if (likely(!err)) {
 		if (!virtblk_vq_kick_deferred(vq))
 			*notify = virtblk_vq_kick_prepare(vq);

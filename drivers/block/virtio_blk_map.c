@@ -214,18 +214,11 @@ static int virtblk_map_fixed(struct virtblk_data *d,
 	return 0;
 }
 
-struct virtblk_seg_iter {
-	const struct bio_vec *bv;
-	u32 skip;
-	u32 left;
-	u32 max;
-};
-
 /*
  * The next segment of at most @it->max bytes: physically contiguous memory is
  * one segment however many bio_vecs it comes in.
  */
-static bool virtblk_next_seg(struct virtblk_seg_iter *it, struct bio_vec *seg)
+bool virtblk_next_seg(struct virtblk_seg_iter *it, struct bio_vec *seg)
 {
 	u32 n;
 
@@ -247,17 +240,6 @@ static bool virtblk_next_seg(struct virtblk_seg_iter *it, struct bio_vec *seg)
 		n = min3(it->bv->bv_len, it->left, it->max - seg->bv_len);
 		seg->bv_len += n;
 	}
-}
-
-static struct virtblk_seg_iter virtblk_seg_iter(const struct virtio_blk *vblk,
-						const struct virtblk_data *d)
-{
-	return (struct virtblk_seg_iter) {
-		.bv	= d->bv,
-		.skip	= d->skip,
-		.left	= d->len,
-		.max	= vblk->caps.size_max,
-	};
 }
 
 static int virtblk_count_segs(const struct virtio_blk *vblk,

@@ -51,6 +51,7 @@ static blk_status_t virtblk_mq_fill_ranges(struct request *req,
 			n++;
 		}
 	}
+	vbr->sg_table.sgl = vbr->sg;
 	vbr->sg_table.nents = 1;
 	sg_init_one(vbr->sg, range, n * sizeof(*range));
 	return BLK_STS_OK;
@@ -91,6 +92,7 @@ static blk_status_t virtblk_mq_prep(struct virtio_blk *vblk, struct request *req
 	vbr->ranges = NULL;
 	vbr->sg_table.nents = 0;
 	vbr->cmd.is_chr = false;
+	vbr->cmd.big_table = NULL;
 
 	switch (req_op(req)) {
 	case REQ_OP_READ:
@@ -141,8 +143,8 @@ static int virtblk_mq_add(struct virtblk_vq *vq, struct request *req)
 
 	if (!virtblk_vq_may_add(vq, false, segs))
 		return -ENOSPC;
-	return virtblk_vq_add(vq, &vbr->cmd,
-			      segs ? vbr->sg_table.sgl : NULL, segs, to_device);
+	return virtblk_vq_add_sg(vq, &vbr->cmd, vbr->sg_table.sgl, segs,
+				 to_device);
 }
 
 /*

@@ -53,33 +53,19 @@ bool virtblk_vq_may_add(struct virtblk_vq *vq, bool chr, unsigned int segs)
 	return mine + virtblk_vq_need(vq, segs) <= vq->num / 2;
 }
 
-/**
- * virtblk_vq_add() - put a command on the ring
- * @vq: the queue, locked by the caller
- * @cmd: header, data and status go on in this order (5.2.6)
- * @data: @segs segments of data, or NULL
- * @segs: how many
- * @to_device: the device reads the data
- *
- * Return: 0; -ENOSPC no descriptor free; -EIO the queue is broken; -ENOMEM
- * the data could not be mapped for DMA.
- */
-int virtblk_vq_add(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
-		   struct scatterlist *data, unsigned int segs, bool to_device)
+/* Through the kernel's ring code: header, data, status, as scatterlists. */
+static int virtblk_vq_core_add(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
+			       struct scatterlist *data, unsigned int segs,
+			       bool to_device)
 {
 	struct scatterlist hdr, status, *sgs[3];
-	unsigned int out = 0, in = 0, free;
-	int err;
+	unsigned int out = 0, in = 0;
 
-	if (unlikely(vq->dead))
-		return -EIO;
-	free = vq->vq->num_free;
-	if (unlikely(free < virtblk_vq_need(vq, segs)))
+	if (unlikely(vq->vq->num_free < virtblk_vq_need(vq, segs)))
 		return -ENOSPC;
-
 	sg_init_one(&hdr, &cmd->hdr, sizeof(cmd->hdr));
 	sgs[out++] = &hdr;
-	if (data) {
+	if (segs) {
 		if (to_device)
 			sgs[out++] = data;
 		else
@@ -87,12 +73,14 @@ int virtblk_vq_add(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
 	}
 	sg_init_one(&status, &cmd->status, sizeof(cmd->status));
 	sgs[out + in++] = &status;
+	return virtqueue_add_sgs(vq->vq, sgs, out, in, cmd, GFP_ATOMIC);
+}
 
-	err = virtqueue_add_sgs(vq->vq, sgs, out, in, cmd, GFP_ATOMIC);
-	if (unlikely(err))
-		return err;
-
-	cmd->descs = free - vq->vq->num_free;
+/* @cmd is on the ring. */
+static void virtblk_vq_count_add(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
+				 unsigned int segs)
+{
+	cmd->descs = virtblk_vq_need(vq, segs);
 	if (cmd->is_chr) {
 		vq->chr_inflight++;
 		vq->chr_descs += cmd->descs;
@@ -103,13 +91,64 @@ int virtblk_vq_add(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
 		vq->mq_age = 0;
 		vq->stats.mq_cmds++;
 	}
-	return 0;
+}
+
+/**
+ * virtblk_vq_add_sg() - put a command on the ring
+ * @vq: the queue, locked by the caller
+ * @cmd: the command
+ * @sg: its data, if any
+ * @segs: entries of @sg
+ * @to_device: the device reads the data
+ *
+ * Return: 0; -ENOSPC no descriptor free; -EIO the queue is broken; -ENOMEM
+ * the data could not be mapped for DMA, or no memory for the descriptors.
+ */
+int virtblk_vq_add_sg(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
+		      struct scatterlist *sg, unsigned int segs, bool to_device)
+{
+	int err;
+
+	if (unlikely(vq->dead))
+		return -EIO;
+	if (likely(vq->ring.on))
+		err = virtblk_ring_add_sg(&vq->ring, cmd, sg, segs, to_device);
+	else
+		err = virtblk_vq_core_add(vq, cmd, sg, segs, to_device);
+	if (likely(!err))
+		virtblk_vq_count_add(vq, cmd, segs);
+	return err;
+}
+
+/* The same for a command whose data is in bio_vecs. */
+int virtblk_vq_add_data(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
+			const struct virtblk_data *d)
+{
+	struct scatterlist inl[VIRTBLK_INLINE_SEGS], *sg;
+	int err;
+
+	if (unlikely(vq->dead))
+		return -EIO;
+	if (likely(vq->ring.on)) {
+		err = virtblk_ring_add_data(&vq->ring, vq->vblk, cmd, d);
+	} else {
+		sg = d->segs <= VIRTBLK_INLINE_SEGS ? inl : vq->sg;
+		if (d->segs)
+			virtblk_data_to_sg(vq->vblk, d, sg);
+		err = virtblk_vq_core_add(vq, cmd, sg, d->segs, d->to_device);
+	}
+	if (likely(!err))
+		virtblk_vq_count_add(vq, cmd, d->segs);
+	return err;
 }
 
 /* Caller holds vq->lock. Return: virtblk_vq_notify() has to follow. */
 bool virtblk_vq_kick_prepare(struct virtblk_vq *vq)
 {
-	if (vq->dead || !virtqueue_kick_prepare(vq->vq))
+	if (unlikely(vq->dead))
+		return false;
+	if (!(likely(vq->ring.on) ? virtblk_ring_kick_prepare(&vq->ring) :
+				    virtqueue_kick_prepare(vq->vq)))
 		return false;
 	vq->stats.kicks++;
 	return true;
@@ -183,6 +222,7 @@ static void virtblk_vq_take(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
 			    struct virtblk_done *done)
 {
 	done->nr++;
+	vq->taken++;
 	if (cmd->is_chr) {
 		vq->chr_inflight--;
 		vq->chr_descs -= cmd->descs;
@@ -209,7 +249,7 @@ static void virtblk_vq_unpark(struct virtblk_vq *vq, struct virtblk_done *done)
 		slot = container_of(vq->parked.head, struct virtblk_slot, cmd);
 		if (!virtblk_vq_may_add(vq, true, slot->data.segs))
 			break;
-		err = virtblk_chr_add_slot(vq, slot);
+		err = virtblk_vq_add_data(vq, &slot->cmd, &slot->data);
 		if (err == -ENOSPC || err == -ENOMEM)
 			break;
 		virtblk_cmd_list_pop(&vq->parked);
@@ -259,8 +299,25 @@ static void virtblk_vq_reap(struct virtblk_vq *vq, struct virtblk_done *done)
 	 * The used length is the device's word and worth nothing (devices
 	 * report odd ones); the status byte alone says what happened.
 	 */
-	while ((cmd = virtqueue_get_buf(vq->vq, &len)))
+	while ((cmd = likely(vq->ring.on) ? virtblk_ring_get(vq) :
+					    virtqueue_get_buf(vq->vq, &len)))
 		virtblk_vq_take(vq, cmd, done);
+}
+
+static void virtblk_vq_disable_cb(struct virtblk_vq *vq)
+{
+	if (likely(vq->ring.on))
+		virtblk_ring_disable_cb(&vq->ring);
+	else
+		virtqueue_disable_cb(vq->vq);
+}
+
+/* Return: false if there is something to reap already. */
+static bool virtblk_vq_enable_cb(struct virtblk_vq *vq)
+{
+	if (likely(vq->ring.on))
+		return virtblk_ring_enable_cb(&vq->ring);
+	return virtqueue_enable_cb(vq->vq);
 }
 
 /*
@@ -282,10 +339,9 @@ static void virtblk_vq_finish(struct virtblk_vq *vq, struct virtblk_done *done,
 		wake_up_nr(&vq->wait, done->wake);
 }
 
-/* Interrupt: the device has completed commands. */
-static void virtblk_vq_callback(struct virtqueue *q)
+/* Complete what an interrupt-driven queue has. Any context. */
+void virtblk_vq_complete(struct virtblk_vq *vq)
 {
-	struct virtblk_vq *vq = virtblk_vq_of(q);
 	struct virtblk_done done;
 	unsigned long flags;
 
@@ -294,13 +350,19 @@ static void virtblk_vq_callback(struct virtqueue *q)
 	vq->stats.irqs++;
 	if (likely(!vq->dead)) {
 		do {
-			virtqueue_disable_cb(q);
+			virtblk_vq_disable_cb(vq);
 			virtblk_vq_reap(vq, &done);
-		} while (!virtqueue_enable_cb(q));
+		} while (!virtblk_vq_enable_cb(vq) &&
+			 !virtqueue_is_broken(vq->vq));
 		virtblk_vq_restart(vq, &done);
 	}
 	spin_unlock_irqrestore(&vq->lock, flags);
 	virtblk_vq_finish(vq, &done, NULL, NULL);
+}
+
+static void virtblk_vq_callback(struct virtqueue *q)
+{
+	virtblk_vq_complete(virtblk_vq_of(q));
 }
 
 /**
@@ -329,7 +391,24 @@ int virtblk_vq_poll(struct virtblk_vq *vq, struct io_comp_batch *iob, void *ring
 	return done.nr;
 }
 
-/* The watchdog's part: parked commands that no completion will wake. */
+/*
+ * Has @vq had nothing completed since the last time, although it holds
+ * commands? Caller holds vq->lock.
+ */
+static bool virtblk_vq_stalled(struct virtblk_vq *vq)
+{
+	bool stalled = vq->chr_descs + vq->mq_descs &&
+		       vq->taken == vq->taken_seen;
+
+	vq->taken_seen = vq->taken;
+	return stalled;
+}
+
+/*
+ * The watchdog's part: parked commands that no completion will wake, and
+ * queues that stand still. The latter are most likely slow; but hosts have
+ * been seen to lose a notification, and telling them again costs little.
+ */
 void virtblk_vqs_retry(struct virtio_blk *vblk)
 {
 	struct virtblk_done done;
@@ -338,12 +417,16 @@ void virtblk_vqs_retry(struct virtio_blk *vblk)
 	for (i = 0; i < vblk->nr_vqs; i++) {
 		struct virtblk_vq *vq = &vblk->vqs[i];
 
-		if (!READ_ONCE(vq->parked.head))
-			continue;
 		virtblk_done_init(&done);
 		spin_lock_irq(&vq->lock);
-		if (!vq->dead && vq->chr_state == VIRTBLK_CHR_LIVE)
+		if (!vq->dead && virtblk_vq_stalled(vq)) {
+			vq->stats.nudges++;
+			done.notify = true;
+			virtblk_vq_reap(vq, &done);
+			virtblk_vq_restart(vq, &done);
+		} else if (!vq->dead && vq->chr_state == VIRTBLK_CHR_LIVE) {
 			virtblk_vq_unpark(vq, &done);
+		}
 		spin_unlock_irq(&vq->lock);
 		virtblk_vq_finish(vq, &done, NULL, NULL);
 	}
@@ -357,6 +440,15 @@ bool virtblk_vqs_broken(struct virtio_blk *vblk)
 		if (vblk->vqs[i].vq && virtqueue_is_broken(vblk->vqs[i].vq))
 			return true;
 	return false;
+}
+
+/* The next command that a device, now reset, never answered. */
+static struct virtblk_cmd *virtblk_vq_detach(struct virtblk_vq *vq)
+{
+	if (!vq->vq)
+		return NULL;
+	return vq->ring.on ? virtblk_ring_detach(&vq->ring) :
+			     virtqueue_detach_unused_buf(vq->vq);
 }
 
 /* Caller holds vq->lock. */
@@ -404,7 +496,7 @@ void virtblk_vqs_fail(struct virtio_blk *vblk)
 		spin_lock_irq(&vq->lock);
 		vq->dead = true;
 		vq->chr_state = VIRTBLK_CHR_DEAD;
-		while (vq->vq && (cmd = virtqueue_detach_unused_buf(vq->vq))) {
+		while ((cmd = virtblk_vq_detach(vq))) {
 			cmd->status = VIRTBLK_S_UNSET;
 			virtblk_vq_take(vq, cmd, &done);
 		}
@@ -417,11 +509,18 @@ void virtblk_vqs_fail(struct virtio_blk *vblk)
 }
 
 /* Take one virtqueue into use. */
-static void virtblk_vq_start(struct virtio_blk *vblk, struct virtblk_vq *vq,
-			     struct virtqueue *q)
+static int virtblk_vq_start(struct virtio_blk *vblk, struct virtblk_vq *vq,
+			    struct virtqueue *q)
 {
+	int err;
+
+	err = virtblk_ring_start(vq, q);
+	if (err)
+		return err;
 	/* A poller needs no interrupts, and on a shared line they would harm. */
-	if (vq->polled)
+	if (vq->polled && vq->ring.on)
+		virtblk_ring_never_cb(&vq->ring);
+	else if (vq->polled)
 		virtqueue_disable_cb(q);
 
 	spin_lock_irq(&vq->lock);
@@ -430,6 +529,28 @@ static void virtblk_vq_start(struct virtio_blk *vblk, struct virtblk_vq *vq,
 	vq->indirect = virtio_has_feature(vblk->vdev, VIRTIO_RING_F_INDIRECT_DESC);
 	vq->dead = false;
 	spin_unlock_irq(&vq->lock);
+	return 0;
+}
+
+/* Nobody touches the virtqueues after this. Return: there were some. */
+static bool virtblk_vqs_stop(struct virtio_blk *vblk)
+{
+	bool any = false;
+	unsigned int i;
+
+	for (i = 0; i < vblk->nr_vqs; i++) {
+		struct virtblk_vq *vq = &vblk->vqs[i];
+
+		spin_lock_irq(&vq->lock);
+		any |= vq->vq != NULL;
+		vq->dead = true;
+		WRITE_ONCE(vq->vq, NULL);
+		spin_unlock_irq(&vq->lock);
+		virtblk_ring_stop(vq);
+	}
+	/* Wait for those in virtblk_vq_notify(). */
+	synchronize_rcu();
+	return any;
 }
 
 /**
@@ -459,8 +580,12 @@ int virtblk_vqs_find(struct virtio_blk *vblk)
 	err = virtio_find_vqs(vblk->vdev, vblk->nr_vqs, vqs, info, &desc);
 	if (err)
 		goto out;
-	for (i = 0; i < vblk->nr_vqs; i++)
-		virtblk_vq_start(vblk, &vblk->vqs[i], vqs[i]);
+	for (i = 0; !err && i < vblk->nr_vqs; i++)
+		err = virtblk_vq_start(vblk, &vblk->vqs[i], vqs[i]);
+	if (err) {
+		virtblk_vqs_stop(vblk);
+		vblk->vdev->config->del_vqs(vblk->vdev);
+	}
 out:
 	kfree(vqs);
 	kfree(info);
@@ -470,23 +595,8 @@ out:
 /* The device has been reset. Give the virtqueues back. */
 void virtblk_vqs_delete(struct virtio_blk *vblk)
 {
-	bool any = false;
-	unsigned int i;
-
-	for (i = 0; i < vblk->nr_vqs; i++) {
-		struct virtblk_vq *vq = &vblk->vqs[i];
-
-		spin_lock_irq(&vq->lock);
-		any |= vq->vq != NULL;
-		vq->dead = true;
-		WRITE_ONCE(vq->vq, NULL);
-		spin_unlock_irq(&vq->lock);
-	}
-	if (any) {
-		/* Wait for those in virtblk_vq_notify(). */
-		synchronize_rcu();
+	if (virtblk_vqs_stop(vblk))
 		vblk->vdev->config->del_vqs(vblk->vdev);
-	}
 }
 
 int virtblk_vqs_alloc(struct virtio_blk *vblk, unsigned int nr,
@@ -505,6 +615,7 @@ int virtblk_vqs_alloc(struct virtio_blk *vblk, unsigned int nr,
 
 		spin_lock_init(&vq->lock);
 		init_waitqueue_head(&vq->wait);
+		virtblk_ring_init(&vq->ring);
 		virtblk_cmd_list_init(&vq->parked);
 		vq->vblk = vblk;
 		vq->dead = true;

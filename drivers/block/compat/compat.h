@@ -8,6 +8,7 @@
 
 #include <linux/blk-mq.h>
 #include <linux/blk-mq-virtio.h>
+#include <linux/hrtimer.h>
 #include <linux/io_uring/cmd.h>
 
 /* 6.15 (b66509b8497f): a handle that tells rings apart. */
@@ -30,6 +31,15 @@ static inline int virtblk_compat_import_fixed(u64 ubuf, unsigned long len,
 					      unsigned int issue_flags)
 {
 	return io_uring_cmd_import_fixed(ubuf, len, rw, iter, cmd);
+}
+
+/* 6.13 (908a1d775422): one call in place of an initialisation and a store. */
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
 }
 
 /* Whether the ring belongs to a 32-bit task. */
