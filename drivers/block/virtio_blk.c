@@ -206,7 +206,8 @@ static ssize_t serial_show(struct device *dev, struct device_attribute *attr,
 		return 0;
 	if (err)
 		return err;
-	return sysfs_emit(buf, "%s", id);
+	/* Without a newline, as it has always been. */
+	return strscpy(buf, id, PAGE_SIZE);
 }
 static DEVICE_ATTR_RO(serial);
 

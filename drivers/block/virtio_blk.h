@@ -264,7 +264,7 @@ struct virtblk_vq_stats {
  * @name: in /proc/interrupts
  */
 struct virtblk_vq {
-	spinlock_t lock;
+	spinlock_t lock;	/* see above */
 	struct virtqueue *vq;
 	bool dead;
 	bool indirect;
@@ -367,12 +367,12 @@ struct virtio_blk {
 	int index;
 	struct work_struct config_work;
 	struct delayed_work watchdog;
-	struct mutex fail_lock;
+	struct mutex fail_lock;		/* see above */
 	bool failed;
 
 	struct cdev cdev;
 	struct device chr_dev;
-	struct mutex chr_lock;
+	struct mutex chr_lock;		/* see above */
 	unsigned int chr_writers;
 	struct file *claim;
 	struct dentry *debugfs;

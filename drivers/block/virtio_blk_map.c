@@ -57,10 +57,11 @@ void virtblk_data_release(struct virtblk_data *d)
 
 	for (i = 0; d->pinned && i < d->nr; i++) {
 		const struct bio_vec *bv = &d->bv[i];
+		u32 end = bv->bv_offset + bv->bv_len;
 
 		unpin_user_page_range_dirty_lock(bv->bv_page,
-				DIV_ROUND_UP(bv->bv_offset + bv->bv_len, PAGE_SIZE),
-				!d->to_device);
+						 DIV_ROUND_UP(end, PAGE_SIZE),
+						 !d->to_device);
 	}
 	kfree(d->table);
 	kfree(d->ranges);

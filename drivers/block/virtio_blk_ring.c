@@ -70,10 +70,6 @@ static bool virtblk_ring_possible(struct virtio_device *vdev)
 	       virtio_has_dma_quirk(vdev) && !xen_domain();
 }
 
-/*
- * The device takes commands off the ring in the order of the used ring's
- * entries: reads of an entry may not pass that of the index.
- */
 static u16 virtblk_ring_used_idx(const struct virtblk_ring *r)
 {
 	return virtblk_ring_to16(READ_ONCE(r->vring.used->idx));
@@ -273,6 +269,7 @@ struct virtblk_cmd *virtblk_ring_get(struct virtblk_vq *vq)
 
 	if (r->last_used == virtblk_ring_used_idx(r))
 		return NULL;
+	/* The entry is there once the index says so, not before. */
 	virt_rmb();
 	id = le32_to_cpu((__force __le32)
 			 READ_ONCE(r->vring.used->ring[r->last_used & r->mask].id));

@@ -37,7 +37,7 @@ static unsigned int virtblk_vq_need(const struct virtblk_vq *vq,
  */
 bool virtblk_vq_may_add(struct virtblk_vq *vq, bool chr, unsigned int segs)
 {
-	bool other_waits = chr ? vq->mq_waiting : vq->parked.head != NULL;
+	bool other_waits = chr ? vq->mq_waiting : !!vq->parked.head;
 	unsigned int mine = chr ? vq->chr_descs : vq->mq_descs;
 	unsigned int age = chr ? vq->chr_age : vq->mq_age;
 	unsigned int other_age = chr ? vq->mq_age : vq->chr_age;
@@ -542,7 +542,7 @@ static bool virtblk_vqs_stop(struct virtio_blk *vblk)
 		struct virtblk_vq *vq = &vblk->vqs[i];
 
 		spin_lock_irq(&vq->lock);
-		any |= vq->vq != NULL;
+		any |= !!vq->vq;
 		vq->dead = true;
 		WRITE_ONCE(vq->vq, NULL);
 		spin_unlock_irq(&vq->lock);
