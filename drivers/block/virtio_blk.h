@@ -422,7 +422,7 @@ void virtblk_vqs_fail_parked(struct virtio_blk *vblk);
 void virtblk_vqs_fail(struct virtio_blk *vblk);
 bool virtblk_vqs_broken(struct virtio_blk *vblk);
 void virtblk_vqs_retry(struct virtio_blk *vblk);
-bool virtblk_vq_may_add(struct virtblk_vq *vq, bool chr, unsigned int segs);
+bool virtblk_vq_may_share(struct virtblk_vq *vq, bool chr, unsigned int segs);
 int virtblk_vq_add_sg(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
 		      struct scatterlist *sg, unsigned int segs, bool to_device);
 int virtblk_vq_add_data(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
@@ -433,6 +433,18 @@ void virtblk_vq_notify(struct virtblk_vq *vq);
 bool virtblk_vq_kick_deferred(struct virtblk_vq *vq);
 int virtblk_vq_poll(struct virtblk_vq *vq, struct io_comp_batch *iob,
 		    void *ring);
+
+/*
+ * May a command of @segs segments be added, as far as the other side is
+ * concerned? Caller holds vq->lock.
+ */
+static inline bool virtblk_vq_may_add(struct virtblk_vq *vq, bool chr,
+				      unsigned int segs)
+{
+	bool other_waits = chr ? vq->mq_waiting : !!vq->parked.head;
+
+	return likely(!other_waits) || virtblk_vq_may_share(vq, chr, segs);
+}
 
 /* virtio_blk_ring.c */
 void virtblk_ring_init(struct virtblk_ring *r);

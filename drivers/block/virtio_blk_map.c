@@ -136,7 +136,7 @@ static int virtblk_map_plain(struct virtio_blk *vblk, struct virtblk_data *d,
 			     u32 len)
 {
 	unsigned int gup_flags = d->to_device ? 0 : FOLL_WRITE;
-	struct page *pages[VIRTBLK_PIN_BATCH];
+	struct page *pages[VIRTBLK_PIN_BATCH] __uninitialized;
 	unsigned int offset = offset_in_page(addr), n;
 	int pinned, i, err;
 
@@ -176,7 +176,7 @@ static int virtblk_map_fixed_piece(struct virtio_blk *vblk,
 				   struct virtblk_data *d,
 				   const struct virtblk_src *src, u64 addr, u32 len)
 {
-	struct iov_iter iter;
+	struct iov_iter iter __uninitialized;
 	int err;
 
 	err = virtblk_import(src, addr, len, d->to_device ? WRITE : READ, &iter);
@@ -202,7 +202,7 @@ static int virtblk_map_fixed_piece(struct virtio_blk *vblk,
 static int virtblk_map_fixed(struct virtblk_data *d,
 			     const struct virtblk_src *src, u32 len)
 {
-	struct iov_iter iter;
+	struct iov_iter iter __uninitialized;
 	int err;
 
 	err = virtblk_import(src, src->addr, len, d->to_device ? WRITE : READ,
@@ -376,7 +376,7 @@ void virtblk_map_kernel(struct virtblk_data *d, void *p, u32 len)
 static int virtblk_copy_piece(void *to, const struct virtblk_src *src, u64 addr,
 			      u32 len)
 {
-	struct iov_iter iter;
+	struct iov_iter iter __uninitialized;
 	int err;
 
 	if (!src->fixed)

@@ -214,30 +214,36 @@ int virtblk_ring_add_sg(struct virtblk_ring *r, struct virtblk_cmd *cmd,
 	return 0;
 }
 
+static void virtblk_ring_fill(const struct virtio_blk *vblk,
+			      const struct virtblk_data *d,
+			      struct vring_desc *table, u16 flags)
+{
+	struct virtblk_seg_iter it = virtblk_seg_iter(vblk, d);
+	struct bio_vec seg;
+	unsigned int i;
+
+	for (i = 1; virtblk_next_seg(&it, &seg); i++)
+		virtblk_desc_set(&table[i], bvec_phys(&seg), seg.bv_len, flags,
+				 i + 1);
+}
+
 /* Add a command with its data in bio_vecs. Return: 0, -ENOSPC, -ENOMEM. */
 int virtblk_ring_add_data(struct virtblk_ring *r, const struct virtio_blk *vblk,
 			  struct virtblk_cmd *cmd, const struct virtblk_data *d)
 {
 	u16 flags = VRING_DESC_F_NEXT | (d->to_device ? 0 : VRING_DESC_F_WRITE);
-	struct virtblk_seg_iter it;
 	struct vring_desc *table;
-	struct bio_vec seg;
-	unsigned int i;
 
 	if (unlikely(!r->nr_free))
 		return -ENOSPC;
 	table = virtblk_ring_table(cmd, d->segs);
 	if (unlikely(!table))
 		return -ENOMEM;
-	if (likely(d->segs == 1)) {
-		virtblk_desc_set(&table[1], page_to_phys(d->bv->bv_page) +
-				 d->bv->bv_offset + d->skip, d->len, flags, 2);
-	} else {
-		it = virtblk_seg_iter(vblk, d);
-		for (i = 1; virtblk_next_seg(&it, &seg); i++)
-			virtblk_desc_set(&table[i], bvec_phys(&seg), seg.bv_len,
-					 flags, i + 1);
-	}
+	if (likely(d->segs == 1))
+		virtblk_desc_set(&table[1], bvec_phys(d->bv) + d->skip, d->len,
+				 flags, 2);
+	else
+		virtblk_ring_fill(vblk, d, table, flags);
 	virtblk_ring_publish(r, cmd, table, d->segs);
 	return 0;
 }

@@ -32,19 +32,16 @@ static unsigned int virtblk_vq_need(const struct virtblk_vq *vq,
 }
 
 /*
- * May a command of @segs segments be added, as far as the other side is
- * concerned? Caller holds vq->lock.
+ * The other side waits: may a command of @segs segments be added all the same?
+ * Caller holds vq->lock.
  */
-bool virtblk_vq_may_add(struct virtblk_vq *vq, bool chr, unsigned int segs)
+bool virtblk_vq_may_share(struct virtblk_vq *vq, bool chr, unsigned int segs)
 {
-	bool other_waits = chr ? vq->mq_waiting : !!vq->parked.head;
 	unsigned int mine = chr ? vq->chr_descs : vq->mq_descs;
 	unsigned int age = chr ? vq->chr_age : vq->mq_age;
 	unsigned int other_age = chr ? vq->mq_age : vq->chr_age;
 	unsigned int limit = 2 * vq->num;
 
-	if (likely(!other_waits))
-		return true;
 	/* Of two that have waited too long, the longer waiting one goes first. */
 	if (other_age > limit && (chr ? other_age > age : other_age >= age))
 		return false;
@@ -54,9 +51,10 @@ bool virtblk_vq_may_add(struct virtblk_vq *vq, bool chr, unsigned int segs)
 }
 
 /* Through the kernel's ring code: header, data, status, as scatterlists. */
-static int virtblk_vq_core_add(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
-			       struct scatterlist *data, unsigned int segs,
-			       bool to_device)
+static noinline int virtblk_vq_core_add(struct virtblk_vq *vq,
+					struct virtblk_cmd *cmd,
+					struct scatterlist *data,
+					unsigned int segs, bool to_device)
 {
 	struct scatterlist hdr, status, *sgs[3];
 	unsigned int out = 0, in = 0;
@@ -120,23 +118,31 @@ int virtblk_vq_add_sg(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
 	return err;
 }
 
+static noinline int virtblk_vq_core_add_data(struct virtblk_vq *vq,
+					     struct virtblk_cmd *cmd,
+					     const struct virtblk_data *d)
+{
+	struct scatterlist inl[VIRTBLK_INLINE_SEGS], *sg = vq->sg;
+
+	if (d->segs <= VIRTBLK_INLINE_SEGS)
+		sg = inl;
+	if (d->segs)
+		virtblk_data_to_sg(vq->vblk, d, sg);
+	return virtblk_vq_core_add(vq, cmd, sg, d->segs, d->to_device);
+}
+
 /* The same for a command whose data is in bio_vecs. */
 int virtblk_vq_add_data(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
 			const struct virtblk_data *d)
 {
-	struct scatterlist inl[VIRTBLK_INLINE_SEGS], *sg;
 	int err;
 
 	if (unlikely(vq->dead))
 		return -EIO;
-	if (likely(vq->ring.on)) {
+	if (likely(vq->ring.on))
 		err = virtblk_ring_add_data(&vq->ring, vq->vblk, cmd, d);
-	} else {
-		sg = d->segs <= VIRTBLK_INLINE_SEGS ? inl : vq->sg;
-		if (d->segs)
-			virtblk_data_to_sg(vq->vblk, d, sg);
-		err = virtblk_vq_core_add(vq, cmd, sg, d->segs, d->to_device);
-	}
+	else
+		err = virtblk_vq_core_add_data(vq, cmd, d);
 	if (likely(!err))
 		virtblk_vq_count_add(vq, cmd, d->segs);
 	return err;

@@ -11,6 +11,11 @@
 #include <linux/hrtimer.h>
 #include <linux/io_uring/cmd.h>
 
+/* 6.10: keeps the compiler from clearing a variable that is filled in anyway. */
+#ifndef __uninitialized
+#define __uninitialized
+#endif
+
 /* 6.15 (b66509b8497f): a handle that tells rings apart. */
 static inline void *io_uring_cmd_ctx_handle(struct io_uring_cmd *cmd)
 {
