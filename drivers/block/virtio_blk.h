@@ -43,10 +43,18 @@
 /* Segments of a command that need no table of their own. */
 #define VIRTBLK_INLINE_SEGS	4
 
+/* Places in a command's table of descriptors. */
+enum {
+	VIRTBLK_DESC_HDR,
+	VIRTBLK_DESC_STATUS,
+	VIRTBLK_DESC_DATA,
+};
+
 /**
  * struct virtblk_cmd - what a virtqueue holds: one command of either side
  * @hdr: read by the device (5.2.6)
  * @next: chain of completed or of parked commands
+ * @table_phys: physical address of @table
  * @big_table: descriptors of more than @table holds, or NULL
  * @descs: descriptors of the ring that it occupies
  * @is_chr: member of a struct virtblk_slot, otherwise of a struct virtblk_req
@@ -56,11 +64,12 @@
 struct virtblk_cmd {
 	struct virtio_blk_outhdr hdr;
 	struct virtblk_cmd *next;
+	phys_addr_t table_phys;
 	struct vring_desc *big_table;
 	u16 descs;
 	bool is_chr;
 	u8 status;
-	struct vring_desc table[VIRTBLK_INLINE_SEGS + 2];
+	struct vring_desc table[VIRTBLK_DESC_DATA + VIRTBLK_INLINE_SEGS];
 };
 
 struct virtblk_cmd_list {
@@ -448,6 +457,7 @@ static inline bool virtblk_vq_may_add(struct virtblk_vq *vq, bool chr,
 
 /* virtio_blk_ring.c */
 void virtblk_ring_init(struct virtblk_ring *r);
+void virtblk_ring_init_cmd(struct virtblk_cmd *cmd);
 int virtblk_ring_start(struct virtblk_vq *vq, struct virtqueue *q);
 void virtblk_ring_stop(struct virtblk_vq *vq);
 int virtblk_ring_add_sg(struct virtblk_ring *r, struct virtblk_cmd *cmd,

@@ -63,8 +63,11 @@ void virtblk_data_release(struct virtblk_data *d)
 						 DIV_ROUND_UP(end, PAGE_SIZE),
 						 !d->to_device);
 	}
-	kfree(d->table);
-	kfree(d->ranges);
+	/* Most have neither, and even kfree(NULL) is a call. */
+	if (unlikely(d->table))
+		kfree(d->table);
+	if (unlikely(d->ranges))
+		kfree(d->ranges);
 	d->table = NULL;
 	d->ranges = NULL;
 	d->pinned = false;

@@ -91,8 +91,6 @@ static blk_status_t virtblk_mq_prep(struct virtio_blk *vblk, struct request *req
 
 	vbr->ranges = NULL;
 	vbr->sg_table.nents = 0;
-	vbr->cmd.is_chr = false;
-	vbr->cmd.big_table = NULL;
 
 	switch (req_op(req)) {
 	case REQ_OP_READ:
@@ -332,6 +330,17 @@ static void virtblk_mq_exit_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 	spin_unlock_irq(&vq->lock);
 }
 
+static int virtblk_mq_init_request(struct blk_mq_tag_set *set,
+				   struct request *req, unsigned int hctx_idx,
+				   unsigned int numa_node)
+{
+	struct virtblk_req *vbr = blk_mq_rq_to_pdu(req);
+
+	vbr->cmd.is_chr = false;
+	virtblk_ring_init_cmd(&vbr->cmd);
+	return 0;
+}
+
 static void virtblk_mq_map_queues(struct blk_mq_tag_set *set)
 {
 	struct virtio_blk *vblk = set->driver_data;
@@ -368,6 +377,7 @@ const struct blk_mq_ops virtblk_mq_ops = {
 	.commit_rqs	= virtblk_mq_commit_rqs,
 	.complete	= virtblk_mq_complete,
 	.poll		= virtblk_mq_poll,
+	.init_request	= virtblk_mq_init_request,
 	.init_hctx	= virtblk_mq_init_hctx,
 	.exit_hctx	= virtblk_mq_exit_hctx,
 	.map_queues	= virtblk_mq_map_queues,

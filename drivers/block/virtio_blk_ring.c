@@ -158,30 +158,55 @@ static void virtblk_desc_set(struct vring_desc *desc, phys_addr_t addr, u32 len,
 	desc->next = virtblk_ring16(next);
 }
 
+/*
+ * A command's table: header, status, and then the data. The order in which the
+ * device sees them is that of the links, header to data to status (5.2.6), so
+ * the first two can stay as they are from one command to the next.
+ */
+static void virtblk_ring_frame(struct vring_desc *table, struct virtblk_cmd *cmd)
+{
+	virtblk_desc_set(&table[VIRTBLK_DESC_HDR], virt_to_phys(&cmd->hdr),
+			 sizeof(cmd->hdr), VRING_DESC_F_NEXT, VIRTBLK_DESC_DATA);
+	virtblk_desc_set(&table[VIRTBLK_DESC_STATUS], virt_to_phys(&cmd->status),
+			 sizeof(cmd->status), VRING_DESC_F_WRITE, 0);
+}
+
+/* Once for each command, before it is used for the first time. */
+void virtblk_ring_init_cmd(struct virtblk_cmd *cmd)
+{
+	virtblk_ring_frame(cmd->table, cmd);
+	cmd->table_phys = virt_to_phys(cmd->table);
+	cmd->big_table = NULL;
+}
+
 /* The table for @segs segments of data, or NULL. */
 static struct vring_desc *virtblk_ring_table(struct virtblk_cmd *cmd,
 					     unsigned int segs)
 {
 	if (likely(segs <= VIRTBLK_INLINE_SEGS))
 		return cmd->table;
-	cmd->big_table = kmalloc_array(segs + 2, sizeof(*cmd->big_table),
-				       GFP_ATOMIC);
+	cmd->big_table = kmalloc_array(segs + VIRTBLK_DESC_DATA,
+				       sizeof(*cmd->big_table), GFP_ATOMIC);
+	if (likely(cmd->big_table))
+		virtblk_ring_frame(cmd->big_table, cmd);
 	return cmd->big_table;
 }
 
-/* Header first and status last (5.2.6), and the table onto the ring. */
+/* Link the data to the status, and put the table onto the ring. */
 static void virtblk_ring_publish(struct virtblk_ring *r, struct virtblk_cmd *cmd,
 				 struct vring_desc *table, unsigned int segs)
 {
 	u16 head = r->free[--r->nr_free];
 	struct vring_desc *desc = &r->vring.desc[head];
 
-	virtblk_desc_set(&table[0], virt_to_phys(&cmd->hdr), sizeof(cmd->hdr),
-			 VRING_DESC_F_NEXT, 1);
-	virtblk_desc_set(&table[segs + 1], virt_to_phys(&cmd->status),
-			 sizeof(cmd->status), VRING_DESC_F_WRITE, 0);
-	desc->addr = virtblk_ring64(virt_to_phys(table));
-	desc->len = virtblk_ring32((segs + 2) * sizeof(*table));
+	table[VIRTBLK_DESC_HDR].next =
+		virtblk_ring16(segs ? VIRTBLK_DESC_DATA : VIRTBLK_DESC_STATUS);
+	if (segs)
+		table[VIRTBLK_DESC_DATA + segs - 1].next =
+			virtblk_ring16(VIRTBLK_DESC_STATUS);
+	desc->addr = virtblk_ring64(likely(!cmd->big_table) ? cmd->table_phys :
+				    virt_to_phys(table));
+	desc->len = virtblk_ring32((segs + VIRTBLK_DESC_DATA) * sizeof(*table));
 	r->cmds[head] = cmd;
 	r->vring.avail->ring[r->avail_idx & r->mask] = virtblk_ring16(head);
 
@@ -208,8 +233,10 @@ int virtblk_ring_add_sg(struct virtblk_ring *r, struct virtblk_cmd *cmd,
 	table = virtblk_ring_table(cmd, segs);
 	if (unlikely(!table))
 		return -ENOMEM;
-	for (i = 1; i <= segs; i++, sg = sg_next(sg))
+	for (i = VIRTBLK_DESC_DATA; i < VIRTBLK_DESC_DATA + segs; i++) {
 		virtblk_desc_set(&table[i], sg_phys(sg), sg->length, flags, i + 1);
+		sg = sg_next(sg);
+	}
 	virtblk_ring_publish(r, cmd, table, segs);
 	return 0;
 }
@@ -222,7 +249,7 @@ static void virtblk_ring_fill(const struct virtio_blk *vblk,
 	struct bio_vec seg;
 	unsigned int i;
 
-	for (i = 1; virtblk_next_seg(&it, &seg); i++)
+	for (i = VIRTBLK_DESC_DATA; virtblk_next_seg(&it, &seg); i++)
 		virtblk_desc_set(&table[i], bvec_phys(&seg), seg.bv_len, flags,
 				 i + 1);
 }
@@ -240,8 +267,8 @@ int virtblk_ring_add_data(struct virtblk_ring *r, const struct virtio_blk *vblk,
 	if (unlikely(!table))
 		return -ENOMEM;
 	if (likely(d->segs == 1))
-		virtblk_desc_set(&table[1], bvec_phys(d->bv) + d->skip, d->len,
-				 flags, 2);
+		virtblk_desc_set(&table[VIRTBLK_DESC_DATA],
+				 bvec_phys(d->bv) + d->skip, d->len, flags, 0);
 	else
 		virtblk_ring_fill(vblk, d, table, flags);
 	virtblk_ring_publish(r, cmd, table, d->segs);

@@ -654,6 +654,7 @@ static int virtblk_vq_alloc_slots(struct virtblk_vq *vq, unsigned int seg_max)
 			return -ENOMEM;
 		for (j = 0; j < VIRTBLK_SLOTS_PER_CHUNK; j++) {
 			vq->slots[i][j].cmd.is_chr = true;
+			virtblk_ring_init_cmd(&vq->slots[i][j].cmd);
 			vq->free[vq->nr_free++] = &vq->slots[i][j];
 		}
 	}
