@@ -206,13 +206,26 @@ static void options(int argc, char **argv)
 
 	while ((c = getopt(argc, argv, "t:q:w:b:s:p")) != -1) {
 		switch (c) {
-		case 't': seconds = atoi(optarg); break;
-		case 'q': depth = atoi(optarg); break;
-		case 'w': workers = atoi(optarg); break;
-		case 'b': bs = atoi(optarg); break;
-		case 's': stall = atoi(optarg); break;
-		case 'p': char_how |= T_POLL; break;
-		default: exit(2);
+		case 't':
+			seconds = atoi(optarg);
+			break;
+		case 'q':
+			depth = atoi(optarg);
+			break;
+		case 'w':
+			workers = atoi(optarg);
+			break;
+		case 'b':
+			bs = atoi(optarg);
+			break;
+		case 's':
+			stall = atoi(optarg);
+			break;
+		case 'p':
+			char_how |= T_POLL;
+			break;
+		default:
+			exit(2);
 		}
 	}
 	if (optind < argc)

@@ -107,9 +107,8 @@ int main(int argc, char **argv)
 		kill_one(hows[i], 0);
 		kill_one(hows[i], 1);
 	}
-	x.count = x.depth = dev.lim.queue_depth;
-	if (x.count > 64)
-		x.count = x.depth = 64;
+	x.count = dev.lim.queue_depth < 64 ? dev.lim.queue_depth : 64;
+	x.depth = x.count;
 	ok(!t_xfer(&dev, &x), "afterwards %u writes at once pass", x.count);
 	return tap_done();
 }

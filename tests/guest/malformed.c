@@ -138,10 +138,10 @@ static void flags(void)
 	for (bit = 0; bit < 16; bit++) {
 		snprintf(what, sizeof(what), "read with flag bit %u", bit);
 		expect(&e, CMD(IN, .flags = 1u << bit, .data = buf,
-				.len = lbs), -EINVAL, what);
+			       .len = lbs), -EINVAL, what);
 	}
 	expect(&e, CMD(OUT, .flags = VIRTBLK_CMD_F_UNMAP, .data = buf,
-			.len = lbs), -EINVAL,
+		       .len = lbs), -EINVAL,
 	       "write with the unmap flag");
 	expect(&e, CMD(FLUSH, .flags = VIRTBLK_CMD_F_UNMAP), -EINVAL,
 	       "flush with the unmap flag");

@@ -106,11 +106,10 @@ static void cell(struct io_uring *ring, int fd, unsigned int mode,
 	       types[t].name, t_res_name(expected));
 	if (!types[t].writes)
 		return;
-	if (got) {
+	if (got)
 		ok(unchanged(), "the data is as it was");
-	} else if (pwrite(dev.bfd, before, lbs, OFFSET) != (ssize_t)lbs) {
+	else if (pwrite(dev.bfd, before, lbs, OFFSET) != (ssize_t)lbs)
 		bail("cannot put the old data back");
-	}
 }
 
 static void matrix(int user)

@@ -31,6 +31,7 @@ struct command {
 	uint32_t flag;
 	uint64_t unused;
 };
+
 _Static_assert(sizeof(struct command) == 40, "the proposal's command");
 
 static int ring_fd, fd;

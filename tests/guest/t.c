@@ -258,7 +258,8 @@ int t_check(const void *buf, size_t len, uint64_t offset, uint64_t gen)
 				continue;
 			memcpy(&got, p + done, 8);
 			memcpy(&want, p + done + 8, 8);
-			diag("offset %#llx generation %llu: word %zu differs; block says offset %#llx generation %llu",
+			diag("offset %#llx generation %llu: word %zu differs; "
+			     "block says offset %#llx generation %llu",
 			     (unsigned long long)(offset + done),
 			     (unsigned long long)gen, word,
 			     (unsigned long long)got, (unsigned long long)want);

@@ -35,7 +35,8 @@ static unsigned int count = 1;
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: vcmd [-m r|w|rw] [-f 64|128] [-n COUNT] NODE TYPE [OFFSET LENGTH [GENERATION]]\n");
+	fprintf(stderr, "usage: vcmd [-m r|w|rw] [-f 64|128] [-n COUNT] NODE TYPE\n"
+		"\t[OFFSET LENGTH [GENERATION]]\n");
 	exit(2);
 }
 
