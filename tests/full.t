@@ -10,11 +10,11 @@ guest 'full rings' --timeout 240 --param poll_queues=1 \
 	--disk small,queues=2 --disk noindirect,qsize=16 \
 	--disk packed,qsize=8 --disk noindirect,dev.packed=on,qsize=32 \
 	--disk small,iops=400 <<'END'
-prog busy -t 5 -q 1024 vda
+prog busy -t 4 -q 1024 vda
 prog busy -t 3 -q 1024 -p vda
-prog busy -t 4 -q 128 -b 49152 vdb
-prog busy -t 4 -q 256 vdc
-prog busy -t 4 -q 128 -b 16384 -w 1 vdd
+prog busy -t 3 -q 128 -b 49152 vdb
+prog busy -t 3 -q 256 vdc
+prog busy -t 3 -q 128 -b 16384 -w 1 vdd
 prog nonblock vde
 END
 

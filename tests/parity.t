@@ -106,7 +106,7 @@ compare 'defaults' --disk "raw,file=$T/parts.img,serial=one" --disk 4k \
 	--disk ro,serial=twenty-characters-xx --disk small --disk noindirect \
 	--disk packed --disk transitional --disk null \
 	--disk raw,dev.discard=off,dev.write-zeroes=off
-compare 'parameters' --cpus 4 \
+compare 'parameters' --cpus 3 \
 	--param 'poll_queues=1 num_request_queues=2 queue_depth=64' \
 	--disk raw,queues=4 --disk raw,queues=1 \
 	--disk raw,queues=2,dev.config-wce=off --disk raw,dev.write-cache=off \

@@ -5,8 +5,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
-guest 'unbind and rmmod' --append slub_debug=FZPU --param poll_queues=1 --timeout 200 \
-	--disk raw,iops=10 --disk raw <<'END'
+guest 'unbind and rmmod' --append "slub_debug=FZP,kmalloc-*,bdev_cache,request_queue" --param poll_queues=1 --timeout 200 \
+	--disk raw,iops=20 --disk raw <<'END'
 device=$(basename "$(readlink -f /sys/block/vda/device)")
 driver=/sys/bus/virtio/drivers/virtio_blk
 (

@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-guest 'suspend' --param poll_queues=1 --timeout 240 --cpus 2 \
+guest 'suspend' --param poll_queues=1 --timeout 240 \
 	--disk raw,queues=2 --disk raw <<'END'
 echo 1 >/sys/module/suspend/parameters/pm_test_delay
 echo devices >/sys/power/pm_test
@@ -16,7 +16,7 @@ echo N >/sys/module/printk/parameters/console_suspend
 		echo freeze >/sys/power/state && echo x >>/tmp/suspended
 	done
 ) &
-prog busy -t 12 -q 32 -s 8 vda
+prog busy -t 9 -q 32 -s 8 vda
 wait
 is "$(wc -l </tmp/suspended)" 3 'suspended three times under load'
 (
@@ -25,7 +25,7 @@ is "$(wc -l </tmp/suspended)" 3 'suspended three times under load'
 		echo freeze >/sys/power/state && echo x >>/tmp/suspended
 	done
 ) &
-prog busy -t 8 -q 32 -s 8 -p vda
+prog busy -t 6 -q 32 -s 8 -p vda
 wait
 is "$(wc -l </tmp/suspended)" 5 'twice more under polled load'
 is "$(vcmd /dev/vdbc0 read 0 4096)" 0 'an idle disk works after suspends'

@@ -12,7 +12,7 @@
 #include "t.h"
 
 #define BS	4096u
-#define COUNT	24u
+#define COUNT	16u
 #define DEPTH	8u
 
 static struct t_dev dev;
