@@ -127,6 +127,8 @@ static void virtblk_update_capacity(struct virtio_blk *vblk, bool resize)
 	virtio_cread(vdev, struct virtio_blk_config, capacity, &capacity);
 	/* No more than a sector_t can address in bytes. */
 	capacity = min_t(u64, capacity, LLONG_MAX >> SECTOR_SHIFT);
+	if (resize && capacity == get_capacity(vblk->disk))
+		return;
 
 	blocks = div_u64(capacity, block_size >> SECTOR_SHIFT);
 	string_get_size(blocks, block_size, STRING_UNITS_10, si, sizeof(si));
@@ -142,7 +144,9 @@ static void virtblk_config_work(struct work_struct *work)
 	struct virtio_blk *vblk = container_of(work, struct virtio_blk,
 					       config_work);
 
-	virtblk_update_capacity(vblk, true);
+	/* A device that was pulled out answers all ones: not a size. */
+	if (!virtblk_vqs_broken(vblk))
+		virtblk_update_capacity(vblk, true);
 }
 
 /* May be called in interrupt context, where the config must not be read. */
@@ -828,7 +832,8 @@ static int virtblk_freeze(struct virtio_device *vdev)
 	struct virtio_blk *vblk = vdev->priv;
 	struct request_queue *q = vblk->disk->queue;
 
-	flush_work(&vblk->config_work);
+	/* Its workqueue is frozen already, so it is not waited for but redone. */
+	cancel_work_sync(&vblk->config_work);
 	blk_mq_freeze_queue(q);
 	blk_mq_quiesce_queue_nowait(q);
 	blk_mq_unfreeze_queue(q);
@@ -863,6 +868,8 @@ static int virtblk_restore(struct virtio_device *vdev)
 	if (!err) {
 		virtblk_chr_thaw(vblk);
 		virtblk_watchdog_start(vblk);
+		/* Nobody told us of a new size meanwhile. */
+		virtblk_config_changed(vdev);
 	}
 	blk_mq_unquiesce_queue(vblk->disk->queue);
 	return err;

@@ -230,7 +230,7 @@ struct virtblk_vq_stats {
 	u64 chr_cmds;		/* passthrough commands put on the ring */
 	u64 mq_cmds;		/* block requests put on the ring */
 	u64 kicks;		/* notifications sent to the device */
-	u64 irqs;		/* interrupts taken */
+	u64 irqs;		/* interrupts taken, or looks of the wrap timer */
 	u64 polls;		/* looks at the ring by pollers */
 	u64 parked;		/* passthrough commands that found no descriptor */
 	u64 no_slot;		/* passthrough commands that found no slot */

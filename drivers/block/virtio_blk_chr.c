@@ -249,7 +249,7 @@ static int virtblk_chr_prep_discard(struct virtio_blk *vblk,
 				    struct virtblk_slot *s)
 {
 	const struct virtblk_range_limits *lim = &vblk->caps.discard;
-	u32 known_flags = 0;
+	u32 range_flags = 0;
 
 	s->data.to_device = true;
 	s->stat_group = STAT_DISCARD;
@@ -262,12 +262,12 @@ static int virtblk_chr_prep_discard(struct virtio_blk *vblk,
 		lim = &vblk->caps.write_zeroes;
 		s->stat_group = STAT_WRITE;
 		if (vblk->caps.wz_may_unmap)
-			known_flags = VIRTBLK_CMD_F_UNMAP;
+			range_flags = VIRTIO_BLK_WRITE_ZEROES_FLAG_UNMAP;
 	}
-	if (c->flags & ~known_flags)
-		return -EINVAL;
 	if (c->src.addr)
-		return virtblk_chr_prep_ranges(vblk, c, lim, s, known_flags);
+		return virtblk_chr_prep_ranges(vblk, c, lim, s, range_flags);
+	if (c->flags & ~(range_flags ? VIRTBLK_CMD_F_UNMAP : 0))
+		return -EINVAL;
 	return virtblk_chr_prep_one_range(vblk, c, lim, s);
 }
 

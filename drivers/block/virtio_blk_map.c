@@ -149,7 +149,7 @@ static int virtblk_map_plain(struct virtio_blk *vblk, struct virtblk_data *d,
 			  VIRTBLK_PIN_BATCH);
 		pinned = pin_user_pages_fast(addr & PAGE_MASK, n, gup_flags, pages);
 		if (unlikely(pinned <= 0))
-			return -EFAULT;
+			return pinned ?: -EFAULT;
 
 		for (i = 0; i < pinned; i++) {
 			n = min_t(u32, len, PAGE_SIZE - offset);
@@ -403,7 +403,7 @@ static int virtblk_copy_vec(void *to, const struct virtblk_src *src, u32 *total)
 		err = virtblk_get_iovec(src, i, &addr, &len);
 		if (!err)
 			err = virtblk_clip(src, *total, &len);
-		if (!err)
+		if (!err && len)
 			err = virtblk_copy_piece(to + *total, src, addr, len);
 		if (err)
 			return err;

@@ -86,6 +86,8 @@ static enum hrtimer_restart virtblk_ring_wrap_timer(struct hrtimer *timer)
 	/* Over once the command that makes the index 0 has been seen. */
 	again = !vq->dead && (s16)r->last_used < 0;
 	r->wrap_ns = min_t(u64, 2 * r->wrap_ns, VIRTBLK_WRAP_MAX_NS);
+	/* Unless the next wrap has started it again already. */
+	again = again && !hrtimer_is_queued(timer);
 	if (again)
 		hrtimer_forward_now(timer, ns_to_ktime(r->wrap_ns));
 	spin_unlock(&vq->lock);

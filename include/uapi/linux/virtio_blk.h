@@ -211,6 +211,9 @@ struct virtio_scsi_inhdr {
  *   < 0   an errno: the command never reached the device, or the device went
  *         away with it (-EIO, nothing known about the data)
  *
+ * io_uring breaks a chain of linked commands only after a negative result: one
+ * that the device refused does not stop the next.
+ *
  * With IORING_SETUP_CQE32, big_cqe[0] is the written sector of a zone append
  * and 0 for all others; big_cqe[1] is 0.
  *
@@ -287,7 +290,7 @@ struct virtblk_uring_cmd64 {
 
 /*
  * WRITE_ZEROES without a range array: the device may deallocate the sectors.
- * Not valid with any other type.
+ * Not valid with any other type, nor without VIRTBLK_FEAT_UNMAP.
  */
 #define VIRTBLK_CMD_F_UNMAP		(1U << 0)
 
