@@ -39,6 +39,10 @@ help:
 	@echo 'Work on it:'
 	@echo '  make test       all tests (T=name: one of tests/*.t)'
 	@echo '  make check      checkpatch, sparse, shellcheck, warnings as errors'
+	@echo 'Measure it:'
+	@echo '  make bench      instructions per I/O, all rows (a quarter of an hour)'
+	@echo '  make bench-quick  the main rows'
+	@echo '  make profile    one command, function by function'
 	@echo 'Parts:'
 	@echo '  make setup      missing Debian packages, kernels for the guests'
 	@echo '  make module     the driver: build/module/<release>/virtio_blk.ko'
@@ -112,6 +116,8 @@ demo: module fio
 .PHONY: test
 test: module guest fio tools
 	prove --timer -j $(JOBS) $(if $(T),tests/$(T).t,tests)
+
+include bench/bench.mk
 
 .PHONY: check
 check:

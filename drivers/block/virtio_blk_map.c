@@ -149,7 +149,8 @@ static int virtblk_map_plain(struct virtio_blk *vblk, struct virtblk_data *d,
 			  VIRTBLK_PIN_BATCH);
 		pinned = pin_user_pages_fast(addr & PAGE_MASK, n, gup_flags, pages);
 		if (unlikely(pinned <= 0))
-			return pinned ?: -EFAULT;
+			return pinned == -ENOMEM || pinned == -EINTR ? pinned :
+								       -EFAULT;
 
 		for (i = 0; i < pinned; i++) {
 			n = min_t(u32, len, PAGE_SIZE - offset);
