@@ -18,7 +18,7 @@ nok 'and its char node' test -e /dev/vdac0
 prog busy -t 2 -q 32 vdd
 reached 'ready for a new one'
 for _ in 1 2 3 4 5 6; do
-	eventually 20 test -b /dev/vda || break
+	eventually 20 test -c /dev/vdac0 || break
 	is "$(cat /sys/block/vda/dev) $(vcmd -n 8 /dev/vdac0 write 0 4096)" \
 		'254:0 0' 'plugged in again: the same name and minor, it works'
 	reached "unplug $_"
