@@ -58,24 +58,23 @@ static bool virtblk_alive(struct virtio_blk *vblk)
 
 /*
  * Reset, unless the device has been pulled out of its slot: such a one never
- * says that the reset is done. Return: 0, or -ENODEV if it has.
+ * says that the reset is done. May sleep.
  */
-int virtblk_reset_device(struct virtio_device *vdev)
+static void virtblk_reset_device(struct virtio_device *vdev)
 {
 	struct device *parent = vdev->dev.parent;
 
 	if (parent && dev_is_pci(parent) &&
 	    !pci_device_is_present(to_pci_dev(parent)))
-		return -ENODEV;
+		return;
 	virtio_reset_device(vdev);
-	return 0;
 }
 
 /*
  * The device has broken. Take back what it holds, with errors, and use it no
  * more. May sleep.
  */
-void virtblk_fail_device(struct virtio_blk *vblk)
+static void virtblk_fail_device(struct virtio_blk *vblk)
 {
 	mutex_lock(&vblk->fail_lock);
 	if (virtblk_alive(vblk)) {

@@ -405,10 +405,6 @@ static inline void virtblk_cmd_init(struct virtio_blk *vblk,
 	cmd->status = VIRTBLK_S_UNSET;
 }
 
-/* virtio_blk.c */
-int virtblk_reset_device(struct virtio_device *vdev);
-void virtblk_fail_device(struct virtio_blk *vblk);
-
 /* virtio_blk_vq.c */
 
 /* Commands taken off a ring under its lock, to be finished without it. */
