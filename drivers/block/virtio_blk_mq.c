@@ -147,8 +147,8 @@ static int virtblk_mq_add(struct virtblk_vq *vq, struct request *req)
 
 /*
  * The ring has no room, or none for this side. Completions restart the queue,
- * and there will be some, as the room is taken by commands. Caller holds vq->lock, or else the last of them could
- * pass unseen.
+ * and there will be some, as the room is taken by commands. Caller holds
+ * vq->lock, or else the last of them could pass unseen.
  */
 static void virtblk_mq_wait(struct virtblk_vq *vq, struct blk_mq_hw_ctx *hctx)
 {
