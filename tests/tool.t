@@ -167,6 +167,15 @@ verified 'blocks of 1536 bytes' 200 --ios=200 -b1536 -d4 -u1 /dev/vdac0
 verified 'two devices, one thread' 1000 --ios=1000 -d7 -u1 /dev/vdac0 /dev/vdcc0
 verified 'two devices, three threads' 900 --ios=300 -n3 -u1 /dev/vdac0 /dev/vdcc0
 verified 'block device and file' 600 --ios=600 -u0 -O0 /dev/vda /tmp/small
+# A ring that ends keeps registered files for a while, unless told not to.
+held=0
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
+	run --write --ios=200 -u1 /dev/vdac0
+	[ "$status" -eq 0 ] || held=$((held + 1))
+	run --write --ios=100 -u0 -O0 /dev/vda
+	[ "$status" -eq 0 ] || held=$((held + 1))
+done
+is "$held" 0 'the disk is free again when the tool ends'
 verified 'the range alone' 300 --ios=300 --offset=8m --size=1m -u1 /dev/vdac0
 good 'sequential I/O wraps' --json -R0 --size=64k --ios=100 -d4 -u1 /dev/vdac0
 is "$(field ios)" 100 'at the end of its range'

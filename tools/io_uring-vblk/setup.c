@@ -266,6 +266,12 @@ void job_teardown(struct job *j)
 {
 	unsigned int i;
 
+	/*
+	 * The kernel takes a ring apart some time after its end. Until then it
+	 * would keep the files, and so the disk from whoever wants it next.
+	 */
+	if (j->has_ring && j->c->o->fixed_files && !j->inflight)
+		io_uring_unregister_files(&j->ring);
 	if (j->has_ring)
 		io_uring_queue_exit(&j->ring);
 	for (i = 0; j->lanes && i < j->nr_lanes; i++)
