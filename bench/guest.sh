@@ -194,6 +194,11 @@ if grep -q /dev/ng "$rows"; then
 		tries=$((tries - 1))
 	done
 fi
+if grep -q -e --thp=1 "$rows" &&
+	grep -q '\[never\]' /sys/kernel/mm/transparent_hugepage/enabled
+then
+	die "this guest has no huge pages"
+fi
 show_schedulers
 while read -r line <&3; do
 	# shellcheck disable=SC2086 # a row is words
