@@ -8,6 +8,7 @@ use strict;
 use warnings;
 use IO::Socket::UNIX;
 use JSON::PP;
+use POSIX ();
 
 sub connect_to {
 	my ($path) = @_;
@@ -45,6 +46,22 @@ sub human {
 sub slow_down {
 	my ($socket) = @_;
 	human($socket, 'singlestep on');
+}
+
+# A child that asks for QEMU's state each second, until it is gone. When all CPUs of
+# a guest sleep, QEMU 7.2 now and then forgets to set the timer that would wake them
+# (with -icount only); an event in its main loop makes it think again.
+sub keep_awake {
+	my ($socket) = @_;
+	my $pid = fork // die "fork: $!\n";
+	return $pid if $pid;
+	eval {
+		while (1) {
+			sleep 1;
+			qmp($socket, 'query-status');
+		}
+	};
+	POSIX::_exit(0);
 }
 
 1;
