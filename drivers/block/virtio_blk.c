@@ -578,6 +578,7 @@ static void virtblk_release(struct device *dev)
 	struct virtio_blk *vblk = container_of(dev, struct virtio_blk, chr_dev);
 
 	virtblk_vqs_free(vblk);
+	kmem_cache_destroy(vblk->tables);
 	kfree(vblk->cpu_vq);
 	kfree(vblk->cpu_poll_vq);
 	ida_free(&virtblk_index_ida, vblk->index);
@@ -753,6 +754,9 @@ static int virtblk_probe(struct virtio_device *vdev)
 	if (err)
 		goto out_shut;
 	err = virtblk_vqs_alloc_slots(vblk);
+	if (err)
+		goto out_shut;
+	err = virtblk_tables_alloc(vblk);
 	if (err)
 		goto out_shut;
 	err = virtblk_init_tag_set(vblk);

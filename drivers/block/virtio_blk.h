@@ -21,56 +21,23 @@
 #include <linux/bvec.h>
 #include <linux/cdev.h>
 #include <linux/device.h>
-#include <linux/hrtimer.h>
 #include <linux/io_uring/cmd.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/virtio.h>
 #include <linux/virtio_blk.h>
 #include <linux/virtio_config.h>
-#include <linux/virtio_ring.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "compat/compat.h"
+#include "virtio_blk_ring.h"
 
 #define VIRTBLK_PART_BITS	4
 #define VIRTBLK_VQ_NAME_LEN	24
 
 /* A status that no device writes: what still reads so was not confirmed. */
 #define VIRTBLK_S_UNSET		0xff
-
-/* Segments of a command that need no table of their own. */
-#define VIRTBLK_INLINE_SEGS	4
-
-/* Places in a command's table of descriptors. */
-enum {
-	VIRTBLK_DESC_HDR,
-	VIRTBLK_DESC_STATUS,
-	VIRTBLK_DESC_DATA,
-};
-
-/**
- * struct virtblk_cmd - what a virtqueue holds: one command of either side
- * @hdr: read by the device (5.2.6)
- * @next: chain of completed or of parked commands
- * @table_phys: physical address of @table
- * @big_table: descriptors of more than @table holds, or NULL
- * @descs: descriptors of the ring that it occupies
- * @is_chr: member of a struct virtblk_slot, otherwise of a struct virtblk_req
- * @status: written by the device, last of all
- * @table: descriptors of header, data and status, where we fill the ring
- */
-struct virtblk_cmd {
-	struct virtio_blk_outhdr hdr;
-	struct virtblk_cmd *next;
-	phys_addr_t table_phys;
-	struct vring_desc *big_table;
-	u16 descs;
-	bool is_chr;
-	u8 status;
-	struct vring_desc table[VIRTBLK_DESC_DATA + VIRTBLK_INLINE_SEGS];
-};
 
 struct virtblk_cmd_list {
 	struct virtblk_cmd *head;
@@ -120,30 +87,45 @@ struct virtblk_req {
 	struct scatterlist sg[VIRTBLK_INLINE_SEGS];
 };
 
+/* What a struct virtblk_data holds, in its @held. */
+#define VIRTBLK_HELD_PINS	1	/* the pages of @bv are pinned */
+#define VIRTBLK_HELD_BVECS	2	/* @bvecs */
+#define VIRTBLK_HELD_DESCS	4	/* @descs */
+#define VIRTBLK_HELD_RANGES	8	/* @ranges */
+
 /**
- * struct virtblk_data - the memory that a passthrough command transfers
- * @bv: the memory as bio_vecs: a registered buffer's own, @inl or @table
+ * struct virtblk_data - the memory that a passthrough command transfers, and
+ *	how the command is counted
+ * @bv: the memory as bio_vecs: a registered buffer's own, @inl or @bvecs
  * @skip: bytes to skip in the first of them
  * @len: bytes
+ * @sectors: for the statistics
  * @segs: segments in the sense of seg_max and size_max
- * @nr: bio_vecs filled in @inl or @table; 0 for a registered buffer
- * @max: bio_vecs that fit
- * @pinned: the pages of @bv are pinned
+ * @nr: bio_vecs filled in @inl or @bvecs; 0 for a registered buffer
+ * @held: what has to be given back, VIRTBLK_HELD_*
  * @to_device: the device reads it
- * @table: allocated bio_vecs, or NULL
+ * @stat_group: statistics group, or negative if the command is not counted
+ * @bvecs: allocated bio_vecs
+ * @descs: table of descriptors with the data filled in, for more segments than
+ *	a command has room for
  * @ranges: kernel copy of a range array (then @bv is its one bio_vec)
  * @inl: room for small commands
+ *
+ * The last four mean something only if @held or @nr say so: most commands do
+ * without them, and for those nobody clears or copies them.
  */
 struct virtblk_data {
 	const struct bio_vec *bv;
 	u32 skip;
 	u32 len;
+	u32 sectors;
 	u16 segs;
 	u16 nr;
-	u16 max;
-	bool pinned;
+	u8 held;
 	bool to_device;
-	struct bio_vec *table;
+	s8 stat_group;
+	struct bio_vec *bvecs;
+	struct vring_desc *descs;
 	struct virtio_blk_discard_write_zeroes *ranges;
 	struct bio_vec inl[VIRTBLK_INLINE_SEGS];
 };
@@ -153,8 +135,6 @@ struct virtblk_data {
  * @cmd: the command
  * @ioucmd: whom to tell
  * @start: jiffies when it was submitted
- * @sectors: for the statistics
- * @stat_group: statistics group, or negative if it is not counted
  * @data: what it transfers
  * @range: the range of a discard-like command without a range array
  */
@@ -162,8 +142,6 @@ struct virtblk_slot {
 	struct virtblk_cmd cmd;
 	struct io_uring_cmd *ioucmd;
 	unsigned long start;
-	u32 sectors;
-	s8 stat_group;
 	struct virtblk_data data;
 	struct virtio_blk_discard_write_zeroes range;
 };
@@ -191,38 +169,6 @@ enum virtblk_chr_state {
 	VIRTBLK_CHR_LIVE,
 	VIRTBLK_CHR_FROZEN,	/* commands wait */
 	VIRTBLK_CHR_DEAD,	/* commands fail with -ENODEV */
-};
-
-/**
- * struct virtblk_ring - a split ring that we fill ourselves, virtio_blk_ring.c
- * @on: it is so; otherwise the kernel's ring code fills it
- * @event_idx: VIRTIO_RING_F_EVENT_IDX
- * @polled: without interrupts
- * @mask: descriptors - 1
- * @nr_free: free descriptors
- * @avail_idx: our index of the available ring
- * @kicked: what it was when the device was last told
- * @last_used: used entries seen
- * @vring: the ring's memory
- * @free: stack of free descriptors
- * @cmds: the command of each descriptor in use
- * @wrap: looks after the ring around an index of 0
- * @wrap_ns: until it looks again
- */
-struct virtblk_ring {
-	bool on;
-	bool event_idx;
-	bool polled;
-	u16 mask;
-	u16 nr_free;
-	u16 avail_idx;
-	u16 kicked;
-	u16 last_used;
-	struct vring vring;
-	u16 *free;
-	struct virtblk_cmd **cmds;
-	struct hrtimer wrap;
-	u64 wrap_ns;
 };
 
 /* Counters of one queue, in debugfs. Guarded by virtblk_vq.lock. */
@@ -347,6 +293,8 @@ struct virtblk_caps {
  * @caps: what the device can do
  * @cpu_vq: virtqueue index of each CPU for interrupt-driven commands
  * @cpu_poll_vq: the same for polled ones, NULL without poll queues
+ * @tables: cache of tables for large commands: bio_vecs, or descriptors
+ * @direct_ring: we fill the rings ourselves
  * @vdev: the virtio device. Not to be used once @failed is set or the driver
  *	is unbound.
  * @tag_set: of @disk
@@ -370,6 +318,8 @@ struct virtio_blk {
 	struct virtblk_caps caps;
 	unsigned int *cpu_vq;
 	unsigned int *cpu_poll_vq;
+	struct kmem_cache *tables;
+	bool direct_ring;
 
 	struct virtio_device *vdev;
 	struct blk_mq_tag_set tag_set;
@@ -410,6 +360,7 @@ static inline void virtblk_cmd_init(struct virtio_blk *vblk,
 /* Commands taken off a ring under its lock, to be finished without it. */
 struct virtblk_done {
 	struct virtblk_cmd_list mq;
+	struct virtblk_cmd_list slots;
 	struct io_uring_cmd *chr;
 	struct io_uring_cmd **chr_tail;
 	struct blk_mq_hw_ctx *restart;
@@ -430,14 +381,21 @@ void virtblk_vqs_retry(struct virtio_blk *vblk);
 bool virtblk_vq_may_share(struct virtblk_vq *vq, bool chr, unsigned int segs);
 int virtblk_vq_add_sg(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
 		      struct scatterlist *sg, unsigned int segs, bool to_device);
-int virtblk_vq_add_data(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
-			const struct virtblk_data *d);
+int virtblk_vq_core_add_data(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
+			     const struct virtblk_data *d);
 void virtblk_vq_complete(struct virtblk_vq *vq);
 bool virtblk_vq_kick_prepare(struct virtblk_vq *vq);
 void virtblk_vq_notify(struct virtblk_vq *vq);
-bool virtblk_vq_kick_deferred(struct virtblk_vq *vq);
+bool virtblk_vq_plug(struct virtblk_vq *vq, struct blk_plug *plug);
 int virtblk_vq_poll(struct virtblk_vq *vq, struct io_comp_batch *iob,
 		    void *ring);
+
+/* Descriptors that a command of @segs segments takes. */
+static inline unsigned int virtblk_vq_need(const struct virtblk_vq *vq,
+					   unsigned int segs)
+{
+	return vq->indirect ? 1 : segs + 2;
+}
 
 /*
  * May a command of @segs segments be added, as far as the other side is
@@ -451,21 +409,43 @@ static inline bool virtblk_vq_may_add(struct virtblk_vq *vq, bool chr,
 	return likely(!other_waits) || virtblk_vq_may_share(vq, chr, segs);
 }
 
-/* virtio_blk_ring.c */
-void virtblk_ring_init(struct virtblk_ring *r);
-void virtblk_ring_init_cmd(struct virtblk_cmd *cmd);
-int virtblk_ring_start(struct virtblk_vq *vq, struct virtqueue *q);
-void virtblk_ring_stop(struct virtblk_vq *vq);
-int virtblk_ring_add_sg(struct virtblk_ring *r, struct virtblk_cmd *cmd,
-			struct scatterlist *sg, unsigned int segs, bool to_device);
-int virtblk_ring_add_data(struct virtblk_ring *r, const struct virtio_blk *vblk,
-			  struct virtblk_cmd *cmd, const struct virtblk_data *d);
-bool virtblk_ring_kick_prepare(struct virtblk_ring *r);
-struct virtblk_cmd *virtblk_ring_get(struct virtblk_vq *vq);
-struct virtblk_cmd *virtblk_ring_detach(struct virtblk_ring *r);
-void virtblk_ring_disable_cb(struct virtblk_ring *r);
-void virtblk_ring_never_cb(struct virtblk_ring *r);
-bool virtblk_ring_enable_cb(struct virtblk_ring *r);
+/* Put a passthrough command on the ring: as virtblk_vq_add_sg(). */
+static inline int virtblk_vq_add_data(struct virtblk_vq *vq,
+				      struct virtblk_cmd *cmd,
+				      const struct virtblk_data *d)
+{
+	int err;
+
+	if (unlikely(vq->dead))
+		return -EIO;
+	if (unlikely(!vq->ring.on))
+		err = virtblk_vq_core_add_data(vq, cmd, d);
+	else if (likely(d->segs == 1))
+		err = virtblk_ring_add_one(&vq->ring, cmd, bvec_phys(d->bv) + d->skip,
+					   d->len, d->to_device);
+	else
+		err = virtblk_ring_add_table(&vq->ring, vq->vblk, cmd, d);
+	if (unlikely(err))
+		return err;
+	cmd->descs = virtblk_vq_need(vq, d->segs);
+	vq->chr_inflight++;
+	vq->chr_descs += cmd->descs;
+	vq->stats.chr_cmds++;
+	return 0;
+}
+
+/*
+ * Leave the kick to the end of the current task's plug, so that a batch of
+ * commands costs one. Caller holds vq->lock. Return: the kick is taken care of.
+ */
+static inline bool virtblk_vq_kick_deferred(struct virtblk_vq *vq)
+{
+	struct blk_plug *plug = current->plug;
+
+	if (!plug)
+		return false;
+	return likely(vq->plug == plug) || virtblk_vq_plug(vq, plug);
+}
 
 /* virtio_blk_mq.c */
 extern const struct blk_mq_ops virtblk_mq_ops;
@@ -496,36 +476,100 @@ struct virtblk_src {
 	bool truncate;
 };
 
-/* A walk over the segments of a command's data. */
-struct virtblk_seg_iter {
-	const struct bio_vec *bv;
-	u32 skip;
-	u32 left;
-	u32 max;
-};
-
-static inline struct virtblk_seg_iter
-virtblk_seg_iter(const struct virtio_blk *vblk, const struct virtblk_data *d)
-{
-	return (struct virtblk_seg_iter) {
-		.bv	= d->bv,
-		.skip	= d->skip,
-		.left	= d->len,
-		.max	= vblk->caps.size_max,
-	};
-}
-
-bool virtblk_next_seg(struct virtblk_seg_iter *it, struct bio_vec *seg);
-
-int virtblk_map_data(struct virtio_blk *vblk, struct virtblk_data *d,
+int virtblk_map_any(struct virtio_blk *vblk, struct virtblk_data *d,
+		    const struct virtblk_src *src);
+int virtblk_map_segs(struct virtio_blk *vblk, struct virtblk_data *d,
 		     const struct virtblk_src *src);
-int virtblk_map_ranges(struct virtblk_data *d, const struct virtblk_src *src);
+int virtblk_map_ranges(struct virtio_blk *vblk, struct virtblk_data *d,
+		       const struct virtblk_src *src);
 void virtblk_map_kernel(struct virtblk_data *d, void *p, u32 len);
-void virtblk_data_init(struct virtblk_data *d);
-void virtblk_data_move(struct virtblk_data *to, const struct virtblk_data *from);
-void virtblk_data_release(struct virtblk_data *d);
+void virtblk_data_take_over(struct virtblk_data *to, const struct virtblk_data *from);
+void virtblk_data_give_back(struct virtio_blk *vblk, struct virtblk_data *d);
 void virtblk_data_to_sg(const struct virtio_blk *vblk,
 			const struct virtblk_data *d, struct scatterlist *sg);
+void virtblk_data_to_descs(const struct virtio_blk *vblk,
+			   const struct virtblk_data *d, struct vring_desc *table);
+int virtblk_tables_alloc(struct virtio_blk *vblk);
+
+static inline void virtblk_data_init(struct virtblk_data *d)
+{
+	d->bv = d->inl;
+	d->skip = 0;
+	d->len = 0;
+	d->sectors = 0;
+	d->segs = 0;
+	d->nr = 0;
+	d->held = 0;
+	d->to_device = false;
+	d->stat_group = -1;
+}
+
+/* @to takes over what @from holds. */
+static inline void virtblk_data_move(struct virtblk_data *to,
+				     const struct virtblk_data *from)
+{
+	memcpy(to, from, offsetof(struct virtblk_data, bvecs));
+	if (unlikely(from->nr | from->held))
+		virtblk_data_take_over(to, from);
+}
+
+/* Unpin and free. Pages that the device wrote become dirty, which may sleep. */
+static inline void virtblk_data_release(struct virtio_blk *vblk,
+					struct virtblk_data *d)
+{
+	if (d->held)
+		virtblk_data_give_back(vblk, d);
+}
+
+/* Nothing to pin and nothing to copy: io_uring keeps the buffer in place. */
+static inline int virtblk_map_fixed(struct virtblk_data *d,
+				    const struct virtblk_src *src, u32 len)
+{
+	struct iov_iter iter __uninitialized;
+	int err;
+
+	err = virtblk_compat_import_fixed(src->addr, len,
+					  d->to_device ? WRITE : READ, &iter,
+					  src->ioucmd, src->issue_flags);
+	if (unlikely(err))
+		return err;
+	d->bv = iter.bvec;
+	d->skip = iter.iov_offset;
+	d->len = len;
+	return 0;
+}
+
+static inline bool virtblk_one_seg(const struct virtio_blk *vblk,
+				   const struct virtblk_data *d)
+{
+	return d->len <= d->bv->bv_len - d->skip && d->len <= vblk->caps.size_max;
+}
+
+/**
+ * virtblk_map_data() - make a caller's buffer ready for the device
+ * @vblk: the device
+ * @d: initialised, with to_device set; describes the buffer afterwards
+ * @src: where the buffer is
+ *
+ * May sleep. Return: 0, then @d has to be released; or -EFAULT, -EINVAL,
+ * -EAGAIN, -EINTR, -ENOMEM, then nothing is held.
+ */
+static inline int virtblk_map_data(struct virtio_blk *vblk,
+				   struct virtblk_data *d,
+				   const struct virtblk_src *src)
+{
+	int err;
+
+	if (!src->fixed || unlikely(src->vec || !src->len || src->len > src->limit))
+		return virtblk_map_any(vblk, d, src);
+	err = virtblk_map_fixed(d, src, src->len);
+	if (unlikely(err))
+		return err;
+	if (unlikely(!virtblk_one_seg(vblk, d)))
+		return virtblk_map_segs(vblk, d, src);
+	d->segs = 1;
+	return 0;
+}
 
 /* virtio_blk_chr.c */
 int virtblk_chr_init(void);
@@ -536,8 +580,7 @@ void virtblk_chr_close(struct virtio_blk *vblk);
 void virtblk_chr_freeze(struct virtio_blk *vblk);
 void virtblk_chr_thaw(struct virtio_blk *vblk);
 void virtblk_chr_drain(struct virtio_blk *vblk);
-void virtblk_chr_reap(struct virtblk_vq *vq, struct virtblk_slot *slot,
-		      struct virtblk_done *done);
+void virtblk_chr_reap(struct virtblk_vq *vq, struct virtblk_done *done);
 void virtblk_chr_fail(struct virtblk_vq *vq, struct virtblk_slot *slot, int err,
 		      struct virtblk_done *done);
 void virtblk_chr_finish(struct io_uring_cmd *list, void *ring);

@@ -37,6 +37,7 @@ static struct class *virtblk_chr_class;
  * @sector: first sector
  * @flags: VIRTBLK_CMD_F_*
  * @src: its data
+ * @range: the range of a discard-like command without a range array
  */
 struct virtblk_chr_cmd {
 	u32 type;
@@ -44,6 +45,7 @@ struct virtblk_chr_cmd {
 	u64 sector;
 	u32 flags;
 	struct virtblk_src src;
+	struct virtio_blk_discard_write_zeroes range;
 };
 
 /*
@@ -122,8 +124,9 @@ static bool virtblk_chr_range_ok(struct virtio_blk *vblk, u64 sector, u64 bytes)
 	       !(((sector << SECTOR_SHIFT) | bytes) & mask);
 }
 
-static int virtblk_chr_prep_rw(struct virtio_blk *vblk,
-			       struct virtblk_chr_cmd *c, struct virtblk_slot *s)
+static __always_inline int virtblk_chr_prep_rw(struct virtio_blk *vblk,
+					       struct virtblk_chr_cmd *c,
+					       struct virtblk_data *d)
 {
 	int err;
 
@@ -134,32 +137,32 @@ static int virtblk_chr_prep_rw(struct virtio_blk *vblk,
 	if (!c->src.vec &&
 	    unlikely(!virtblk_chr_range_ok(vblk, c->sector, c->src.len)))
 		return -EINVAL;
-	s->data.to_device = c->type == VIRTIO_BLK_T_OUT;
-	err = virtblk_map_data(vblk, &s->data, &c->src);
+	d->to_device = c->type == VIRTIO_BLK_T_OUT;
+	err = virtblk_map_data(vblk, d, &c->src);
 	if (unlikely(err))
 		return err;
 	if (c->src.vec &&
-	    unlikely(!virtblk_chr_range_ok(vblk, c->sector, s->data.len))) {
-		virtblk_data_release(&s->data);
+	    unlikely(!virtblk_chr_range_ok(vblk, c->sector, d->len))) {
+		virtblk_data_release(vblk, d);
 		return -EINVAL;
 	}
-	s->sectors = s->data.len >> SECTOR_SHIFT;
-	s->stat_group = s->data.to_device ? STAT_WRITE : STAT_READ;
+	d->sectors = d->len >> SECTOR_SHIFT;
+	d->stat_group = d->to_device ? STAT_WRITE : STAT_READ;
 	return 0;
 }
 
 static int virtblk_chr_prep_flush(struct virtblk_chr_cmd *c,
-				  struct virtblk_slot *s)
+				  struct virtblk_data *d)
 {
 	if (c->flags || c->sector || c->src.addr || c->src.len || c->src.fixed)
 		return -EINVAL;
-	s->stat_group = STAT_FLUSH;
+	d->stat_group = STAT_FLUSH;
 	return 0;
 }
 
 static int virtblk_chr_prep_get_id(struct virtio_blk *vblk,
 				   struct virtblk_chr_cmd *c,
-				   struct virtblk_slot *s)
+				   struct virtblk_data *d)
 {
 	int err;
 
@@ -167,11 +170,11 @@ static int virtblk_chr_prep_get_id(struct virtio_blk *vblk,
 		return -EINVAL;
 	c->src.limit = VIRTIO_BLK_ID_BYTES;
 	c->src.truncate = true;
-	err = virtblk_map_data(vblk, &s->data, &c->src);
+	err = virtblk_map_data(vblk, d, &c->src);
 	if (err)
 		return err;
-	if (s->data.len < VIRTIO_BLK_ID_BYTES) {
-		virtblk_data_release(&s->data);
+	if (d->len < VIRTIO_BLK_ID_BYTES) {
+		virtblk_data_release(vblk, d);
 		return -EINVAL;
 	}
 	return 0;
@@ -192,7 +195,7 @@ static int virtblk_chr_check_range(struct virtio_blk *vblk,
 static int virtblk_chr_prep_one_range(struct virtio_blk *vblk,
 				      struct virtblk_chr_cmd *c,
 				      const struct virtblk_range_limits *lim,
-				      struct virtblk_slot *s)
+				      struct virtblk_data *d)
 {
 	u32 sectors = c->src.len >> SECTOR_SHIFT;
 	int err;
@@ -202,34 +205,34 @@ static int virtblk_chr_prep_one_range(struct virtio_blk *vblk,
 	err = virtblk_chr_check_range(vblk, lim, c->sector, sectors);
 	if (err)
 		return err;
-	s->range.sector = cpu_to_le64(c->sector);
-	s->range.num_sectors = cpu_to_le32(sectors);
-	s->range.flags = cpu_to_le32(c->flags & VIRTBLK_CMD_F_UNMAP ?
+	c->range.sector = cpu_to_le64(c->sector);
+	c->range.num_sectors = cpu_to_le32(sectors);
+	c->range.flags = cpu_to_le32(c->flags & VIRTBLK_CMD_F_UNMAP ?
 				     VIRTIO_BLK_WRITE_ZEROES_FLAG_UNMAP : 0);
-	s->sectors = sectors;
-	/* The slot's own range is mapped once it is in the slot. */
-	s->data.len = sizeof(s->range);
+	d->sectors = sectors;
+	/* The range is mapped once it is in the slot. */
+	d->len = sizeof(c->range);
 	return 0;
 }
 
 static int virtblk_chr_prep_ranges(struct virtio_blk *vblk,
 				   struct virtblk_chr_cmd *c,
 				   const struct virtblk_range_limits *lim,
-				   struct virtblk_slot *s, u32 known_flags)
+				   struct virtblk_data *d, u32 known_flags)
 {
 	unsigned int i, nr;
 	int err;
 
 	if (c->sector || c->flags)
 		return -EINVAL;
-	c->src.limit = lim->max_ranges * sizeof(*s->data.ranges);
-	err = virtblk_map_ranges(&s->data, &c->src);
+	c->src.limit = lim->max_ranges * sizeof(*d->ranges);
+	err = virtblk_map_ranges(vblk, d, &c->src);
 	if (err)
 		return err;
 
-	nr = s->data.len / sizeof(*s->data.ranges);
+	nr = d->len / sizeof(*d->ranges);
 	for (i = 0; i < nr && !err; i++) {
-		struct virtio_blk_discard_write_zeroes *r = &s->data.ranges[i];
+		struct virtio_blk_discard_write_zeroes *r = &d->ranges[i];
 
 		if (le32_to_cpu(r->flags) & ~known_flags)
 			err = -EINVAL;
@@ -237,38 +240,43 @@ static int virtblk_chr_prep_ranges(struct virtio_blk *vblk,
 			err = virtblk_chr_check_range(vblk, lim,
 						      le64_to_cpu(r->sector),
 						      le32_to_cpu(r->num_sectors));
-		s->sectors += le32_to_cpu(r->num_sectors);
+		d->sectors += le32_to_cpu(r->num_sectors);
 	}
 	if (err)
-		virtblk_data_release(&s->data);
+		virtblk_data_release(vblk, d);
 	return err;
 }
 
 static int virtblk_chr_prep_discard(struct virtio_blk *vblk,
 				    struct virtblk_chr_cmd *c,
-				    struct virtblk_slot *s)
+				    struct virtblk_data *d)
 {
 	const struct virtblk_range_limits *lim = &vblk->caps.discard;
 	u32 range_flags = 0;
 
-	s->data.to_device = true;
-	s->stat_group = STAT_DISCARD;
+	d->to_device = true;
+	d->stat_group = STAT_DISCARD;
 	if (c->type == VIRTIO_BLK_T_SECURE_ERASE) {
 		if (!capable(CAP_SYS_ADMIN))
 			return -EPERM;
 		lim = &vblk->caps.secure_erase;
-		s->stat_group = STAT_WRITE;
+		d->stat_group = STAT_WRITE;
 	} else if (c->type == VIRTIO_BLK_T_WRITE_ZEROES) {
 		lim = &vblk->caps.write_zeroes;
-		s->stat_group = STAT_WRITE;
+		d->stat_group = STAT_WRITE;
 		if (vblk->caps.wz_may_unmap)
 			range_flags = VIRTIO_BLK_WRITE_ZEROES_FLAG_UNMAP;
 	}
 	if (c->src.addr)
-		return virtblk_chr_prep_ranges(vblk, c, lim, s, range_flags);
+		return virtblk_chr_prep_ranges(vblk, c, lim, d, range_flags);
 	if (c->flags & ~(range_flags ? VIRTBLK_CMD_F_UNMAP : 0))
 		return -EINVAL;
-	return virtblk_chr_prep_one_range(vblk, c, lim, s);
+	return virtblk_chr_prep_one_range(vblk, c, lim, d);
+}
+
+static int virtblk_chr_may_read(struct file *file)
+{
+	return likely(file->f_mode & FMODE_READ) ? 0 : -EBADF;
 }
 
 static int virtblk_chr_may_write(struct virtio_blk *vblk, struct file *file)
@@ -280,37 +288,44 @@ static int virtblk_chr_may_write(struct virtio_blk *vblk, struct file *file)
 	return 0;
 }
 
-/* Check the whole command and map its data into @s. */
-static int virtblk_chr_prep(struct virtio_blk *vblk, struct virtblk_chr_cmd *c,
-			    struct virtblk_slot *s)
+/* Anything but a read or a write. */
+static noinline int virtblk_chr_prep_other(struct virtio_blk *vblk,
+					   struct virtblk_chr_cmd *c,
+					   struct virtblk_data *d)
 {
 	struct file *file = c->src.ioucmd->file;
 	int err;
 
-	virtblk_data_init(&s->data);
-	s->sectors = 0;
-	s->stat_group = -1;
-
-	if (unlikely(c->type >= 64 || !(vblk->caps.types & BIT_ULL(c->type))))
-		return -EOPNOTSUPP;
 	switch (c->type) {
-	case VIRTIO_BLK_T_IN:
-		if (unlikely(!(file->f_mode & FMODE_READ)))
-			return -EBADF;
-		return virtblk_chr_prep_rw(vblk, c, s);
-	case VIRTIO_BLK_T_OUT:
-		err = virtblk_chr_may_write(vblk, file);
-		return err ?: virtblk_chr_prep_rw(vblk, c, s);
 	case VIRTIO_BLK_T_FLUSH:
-		return virtblk_chr_prep_flush(c, s);
+		return virtblk_chr_prep_flush(c, d);
 	case VIRTIO_BLK_T_GET_ID:
-		if (!(file->f_mode & FMODE_READ))
-			return -EBADF;
-		return virtblk_chr_prep_get_id(vblk, c, s);
+		err = virtblk_chr_may_read(file);
+		return err ?: virtblk_chr_prep_get_id(vblk, c, d);
 	default:
 		err = virtblk_chr_may_write(vblk, file);
-		return err ?: virtblk_chr_prep_discard(vblk, c, s);
+		return err ?: virtblk_chr_prep_discard(vblk, c, d);
 	}
+}
+
+/* Check the whole command and map its data. */
+static __always_inline int virtblk_chr_prep(struct virtio_blk *vblk,
+					    struct virtblk_chr_cmd *c,
+					    struct virtblk_data *d)
+{
+	struct file *file = c->src.ioucmd->file;
+	int err;
+
+	virtblk_data_init(d);
+	if (unlikely(c->type >= 64 || !(vblk->caps.types & BIT_ULL(c->type))))
+		return -EOPNOTSUPP;
+	if (likely(c->type <= VIRTIO_BLK_T_OUT)) {
+		err = c->type == VIRTIO_BLK_T_OUT ?
+			virtblk_chr_may_write(vblk, file) :
+			virtblk_chr_may_read(file);
+		return likely(!err) ? virtblk_chr_prep_rw(vblk, c, d) : err;
+	}
+	return virtblk_chr_prep_other(vblk, c, d);
 }
 
 /*
@@ -331,8 +346,8 @@ static bool virtblk_chr_disk_busy(struct block_device *part)
 }
 
 /* Time counts as busy if an I/O ends now, or if one was in flight. */
-static void virtblk_chr_acct_ticks(struct block_device *part, unsigned long now,
-				   bool end)
+static __always_inline void virtblk_chr_acct_ticks(struct block_device *part,
+						   unsigned long now, bool end)
 {
 	unsigned long stamp = READ_ONCE(part->bd_stamp);
 
@@ -343,36 +358,36 @@ static void virtblk_chr_acct_ticks(struct block_device *part, unsigned long now,
 }
 
 /* Caller holds vq->lock, which also keeps us on this CPU. */
-static void virtblk_chr_acct_start(struct virtblk_vq *vq, struct virtblk_slot *s)
+static __always_inline void virtblk_chr_acct_start(struct gendisk *disk,
+						   struct virtblk_slot *s)
 {
-	struct gendisk *disk = vq->vblk->disk;
 	struct block_device *part = disk->part0;
 
-	if (s->stat_group < 0)
+	if (unlikely(s->data.stat_group < 0))
 		return;
-	if (!blk_queue_io_stat(disk->queue)) {
-		s->stat_group = -1;
+	if (unlikely(!blk_queue_io_stat(disk->queue))) {
+		s->data.stat_group = -1;
 		return;
 	}
 	s->start = jiffies;
 	virtblk_chr_acct_ticks(part, s->start, false);
-	part_stat_local_inc(part, in_flight[s->stat_group != STAT_READ]);
+	part_stat_local_inc(part, in_flight[s->data.stat_group != STAT_READ]);
 }
 
-static void virtblk_chr_acct_end(struct virtblk_vq *vq, struct virtblk_slot *s)
+static __always_inline void virtblk_chr_acct_end(struct block_device *part,
+						 struct virtblk_slot *s,
+						 unsigned long now)
 {
-	struct block_device *part = vq->vblk->disk->part0;
-	unsigned long now = jiffies;
+	int group = s->data.stat_group;
 
-	if (s->stat_group < 0)
+	if (unlikely(group < 0))
 		return;
 	virtblk_chr_acct_ticks(part, now, true);
-	__part_stat_add(part, ios[s->stat_group], 1);
-	__part_stat_add(part, sectors[s->stat_group], s->sectors);
+	__part_stat_add(part, ios[group], 1);
+	__part_stat_add(part, sectors[group], s->data.sectors);
 	if (now != s->start)
-		__part_stat_add(part, nsecs[s->stat_group],
-				jiffies_to_nsecs(now - s->start));
-	part_stat_local_dec(part, in_flight[s->stat_group != STAT_READ]);
+		__part_stat_add(part, nsecs[group], jiffies_to_nsecs(now - s->start));
+	part_stat_local_dec(part, in_flight[group != STAT_READ]);
 }
 
 static bool virtblk_chr_gone(struct virtio_blk *vblk)
@@ -431,26 +446,25 @@ static int virtblk_chr_wait(struct virtblk_vq *vq)
  * Submission
  */
 
-/* Move the prepared command @from into a slot of the queue. Lock held. */
-static struct virtblk_slot *virtblk_chr_fill_slot(struct virtblk_vq *vq,
-						  const struct virtblk_chr_cmd *c,
-						  const struct virtblk_slot *from)
+/* Move the prepared command into a slot of the queue. Caller holds vq->lock. */
+static __always_inline struct virtblk_slot *
+virtblk_chr_fill_slot(struct virtblk_vq *vq, const struct virtblk_chr_cmd *c,
+		      const struct virtblk_data *d)
 {
 	struct virtblk_slot *s = vq->free[vq->nr_free - 1];
-	bool one_range = from->data.len && !from->data.segs;
+	u64 sector = c->sector;
 
 	s->ioucmd = c->src.ioucmd;
-	s->sectors = from->sectors;
-	s->stat_group = from->stat_group;
-	virtblk_data_move(&s->data, &from->data);
-	if (unlikely(one_range)) {
-		s->range = from->range;
-		virtblk_map_kernel(&s->data, &s->range, sizeof(s->range));
+	virtblk_data_move(&s->data, d);
+	if (unlikely(c->type > VIRTIO_BLK_T_OUT)) {
+		/* That of a discard is in its ranges. */
+		sector = 0;
+		if (d->len && !d->segs) {
+			s->range = c->range;
+			virtblk_map_kernel(&s->data, &s->range, sizeof(s->range));
+		}
 	}
-	/* The sector of a discard is in its ranges. */
-	virtblk_cmd_init(vq->vblk, &s->cmd, c->type, c->ioprio,
-			 from->data.len && s->data.to_device &&
-			 c->type != VIRTIO_BLK_T_OUT ? 0 : c->sector);
+	virtblk_cmd_init(vq->vblk, &s->cmd, c->type, c->ioprio, sector);
 	return s;
 }
 
@@ -460,11 +474,10 @@ static struct virtblk_slot *virtblk_chr_fill_slot(struct virtblk_vq *vq,
  * Return: 0, the command is ours; -EAGAIN no slot; -ENOMEM no memory to map
  * it for DMA; -ENODEV.
  */
-static int virtblk_chr_queue_locked(struct virtblk_vq *vq,
-				    const struct virtblk_chr_cmd *c,
-				    const struct virtblk_slot *from, bool *notify)
+static __always_inline int
+virtblk_chr_queue_locked(struct virtblk_vq *vq, const struct virtblk_chr_cmd *c,
+			 const struct virtblk_data *d, bool *notify)
 {
-	struct virtblk_pdu *pdu = virtblk_pdu(c->src.ioucmd);
 	struct virtblk_slot *s;
 	int err = -ENOSPC;
 
@@ -474,7 +487,7 @@ static int virtblk_chr_queue_locked(struct virtblk_vq *vq,
 		vq->stats.no_slot++;
 		return -EAGAIN;
 	}
-	s = virtblk_chr_fill_slot(vq, c, from);
+	s = virtblk_chr_fill_slot(vq, c, d);
 	if (likely(!vq->parked.head && virtblk_vq_may_add(vq, true, s->data.segs)))
 		err = virtblk_vq_add_data(vq, &s->cmd, &s->data);
 	if (likely(!err)) {
@@ -489,9 +502,10 @@ static int virtblk_chr_queue_locked(struct virtblk_vq *vq,
 		return err == -EIO ? -ENODEV : err;
 	}
 	vq->nr_free--;
-	pdu->vq = vq;
-	virtblk_chr_acct_start(vq, s);
-	trace_virtblk_chr_submit(vq, s->ioucmd, c->type, c->sector, from->data.len);
+	virtblk_pdu(s->ioucmd)->vq = vq;
+	virtblk_chr_acct_start(vq->vblk->disk, s);
+	if (trace_virtblk_chr_submit_enabled())
+		trace_virtblk_chr_submit(vq, s->ioucmd, c->type, c->sector, d->len);
 	return 0;
 }
 
@@ -518,9 +532,9 @@ static bool virtblk_chr_nowait(const struct virtblk_chr_cmd *c)
 	       !(c->src.issue_flags & IO_URING_F_IOPOLL);
 }
 
-static int virtblk_chr_queue(struct virtio_blk *vblk,
-			     const struct virtblk_chr_cmd *c,
-			     const struct virtblk_slot *from)
+static __always_inline int virtblk_chr_queue(struct virtio_blk *vblk,
+					     const struct virtblk_chr_cmd *c,
+					     const struct virtblk_data *d)
 {
 	struct virtblk_vq *vq = virtblk_chr_pick_vq(vblk, c->src.issue_flags);
 	unsigned int tries = 0;
@@ -531,7 +545,7 @@ static int virtblk_chr_queue(struct virtio_blk *vblk,
 	for (;;) {
 		notify = false;
 		spin_lock_irqsave(&vq->lock, flags);
-		err = virtblk_chr_queue_locked(vq, c, from, &notify);
+		err = virtblk_chr_queue_locked(vq, c, d, &notify);
 		spin_unlock_irqrestore(&vq->lock, flags);
 		if (notify)
 			virtblk_vq_notify(vq);
@@ -553,13 +567,17 @@ static int virtblk_chr_queue(struct virtio_blk *vblk,
 	}
 }
 
-static int virtblk_chr_issue(struct virtio_blk *vblk,
-			     struct io_uring_cmd *ioucmd,
-			     unsigned int issue_flags)
+/*
+ * What is inline from here down is so because each command passes through it
+ * once, and calls would add a fifth to the cost of submission.
+ */
+static __always_inline int virtblk_chr_issue(struct virtio_blk *vblk,
+					     struct io_uring_cmd *ioucmd,
+					     unsigned int issue_flags)
 {
 	/* Clearing these would cost as much as submitting does. */
 	struct virtblk_chr_cmd c __uninitialized;
-	struct virtblk_slot s __uninitialized;
+	struct virtblk_data d __uninitialized;
 	int err;
 
 	err = virtblk_chr_read_sqe(ioucmd, issue_flags, &c);
@@ -567,16 +585,16 @@ static int virtblk_chr_issue(struct virtio_blk *vblk,
 		return err;
 	if (issue_flags & IO_URING_F_IOPOLL && unlikely(!vblk->nr_poll))
 		return -EOPNOTSUPP;
-	err = virtblk_chr_prep(vblk, &c, &s);
+	err = virtblk_chr_prep(vblk, &c, &d);
 	/* A disk that has gone has no size either: no reason to say -EINVAL. */
 	if (unlikely(err))
 		return virtblk_chr_gone(vblk) ? -ENODEV : err;
 	/* A disk without a cache has nothing to flush. */
 	if (c.type == VIRTIO_BLK_T_FLUSH && !vblk->caps.flush)
 		return virtblk_chr_gone(vblk) ? -ENODEV : 0;
-	err = virtblk_chr_queue(vblk, &c, &s);
+	err = virtblk_chr_queue(vblk, &c, &d);
 	if (unlikely(err)) {
-		virtblk_data_release(&s.data);
+		virtblk_data_release(vblk, &d);
 		return err;
 	}
 	return -EIOCBQUEUED;
@@ -604,39 +622,53 @@ static s32 virtblk_chr_result(u8 status)
 	return status == VIRTBLK_S_UNSET ? -EIO : status;
 }
 
-static void virtblk_chr_done(struct virtblk_vq *vq, struct virtblk_slot *s,
-			     s32 res, struct virtblk_done *done)
+static __always_inline void virtblk_chr_done(struct virtblk_vq *vq,
+					     struct virtblk_slot *s, s32 res,
+					     struct virtblk_done *done)
 {
-	struct virtblk_pdu *pdu = virtblk_pdu(s->ioucmd);
+	struct io_uring_cmd *ioucmd = s->ioucmd;
+	struct virtblk_pdu *pdu = virtblk_pdu(ioucmd);
 
 	pdu->next = NULL;
 	pdu->res = res;
-	pdu->slot = NULL;
-	*done->chr_tail = s->ioucmd;
+	*done->chr_tail = ioucmd;
 	done->chr_tail = &pdu->next;
 
-	virtblk_chr_acct_end(vq, s);
-	trace_virtblk_chr_complete(vq, s->ioucmd, res);
-
 	/* Memory is given back in task context, and the slot with it. */
-	if (s->data.pinned || s->data.table || s->data.ranges) {
+	if (s->data.held) {
 		pdu->slot = s;
 		return;
 	}
+	pdu->slot = NULL;
 	done->wake += virtblk_chr_free_slot(vq, s);
 }
 
-/* @s has left the ring. Caller holds vq->lock. */
-void virtblk_chr_reap(struct virtblk_vq *vq, struct virtblk_slot *s,
-		      struct virtblk_done *done)
+/* The commands of done->slots have left the ring. Caller holds vq->lock. */
+void virtblk_chr_reap(struct virtblk_vq *vq, struct virtblk_done *done)
 {
-	virtblk_chr_done(vq, s, virtblk_chr_result(READ_ONCE(s->cmd.status)), done);
+	struct block_device *part = vq->vblk->disk->part0;
+	unsigned long now = jiffies;
+	struct virtblk_cmd *cmd;
+	struct virtblk_slot *s;
+	s32 res;
+
+	for (cmd = done->slots.head; cmd; cmd = cmd->next) {
+		s = container_of(cmd, struct virtblk_slot, cmd);
+		res = virtblk_chr_result(READ_ONCE(cmd->status));
+		if (trace_virtblk_chr_complete_enabled())
+			trace_virtblk_chr_complete(vq, s->ioucmd, res);
+		virtblk_chr_acct_end(part, s, now);
+		virtblk_chr_done(vq, s, res, done);
+	}
+	virtblk_cmd_list_init(&done->slots);
 }
 
 /* @s never reached the ring. Caller holds vq->lock. */
 void virtblk_chr_fail(struct virtblk_vq *vq, struct virtblk_slot *s, int err,
 		      struct virtblk_done *done)
 {
+	trace_virtblk_chr_complete(vq, s->ioucmd, err);
+	virtblk_chr_acct_end(vq->vblk->disk->part0, s, jiffies);
 	virtblk_chr_done(vq, s, err, done);
 }
 
@@ -649,7 +681,7 @@ static void virtblk_chr_release(struct virtblk_pdu *pdu)
 
 	if (!s)
 		return;
-	virtblk_data_release(&s->data);
+	virtblk_data_release(vq->vblk, &s->data);
 	spin_lock_irq(&vq->lock);
 	wake = virtblk_chr_free_slot(vq, s);
 	spin_unlock_irq(&vq->lock);

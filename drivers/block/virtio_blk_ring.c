@@ -37,28 +37,8 @@ module_param(direct_ring, bool, 0444);
 MODULE_PARM_DESC(direct_ring,
 		 "Fill split rings without the kernel's ring code where possible (default: on)");
 
-static __virtio16 virtblk_ring16(u16 v)
-{
-	return (__force __virtio16)cpu_to_le16(v);
-}
-
-static __virtio32 virtblk_ring32(u32 v)
-{
-	return (__force __virtio32)cpu_to_le32(v);
-}
-
-static __virtio64 virtblk_ring64(u64 v)
-{
-	return (__force __virtio64)cpu_to_le64(v);
-}
-
-static u16 virtblk_ring_to16(__virtio16 v)
-{
-	return le16_to_cpu((__force __le16)v);
-}
-
-/* Can the ring of this device be handled here? */
-static bool virtblk_ring_possible(struct virtio_device *vdev)
+/* Can the rings of this device be handled here? Features do not change. */
+bool virtblk_ring_possible(struct virtio_device *vdev)
 {
 	return direct_ring &&
 	       virtio_has_feature(vdev, VIRTIO_F_VERSION_1) &&
@@ -68,11 +48,6 @@ static bool virtblk_ring_possible(struct virtio_device *vdev)
 	       !virtio_has_feature(vdev, VIRTIO_F_ORDER_PLATFORM) &&
 	       !virtio_has_feature(vdev, VIRTIO_F_NOTIFICATION_DATA) &&
 	       virtio_has_dma_quirk(vdev) && !xen_domain();
-}
-
-static u16 virtblk_ring_used_idx(const struct virtblk_ring *r)
-{
-	return virtblk_ring_to16(READ_ONCE(r->vring.used->idx));
 }
 
 static enum hrtimer_restart virtblk_ring_wrap_timer(struct hrtimer *timer)
@@ -114,7 +89,7 @@ int virtblk_ring_start(struct virtblk_vq *vq, struct virtqueue *q)
 	unsigned int i;
 
 	r->on = false;
-	if (!virtblk_ring_possible(q->vdev))
+	if (!vq->vblk->direct_ring)
 		return 0;
 
 	r->vring = *virtqueue_get_vring(q);
@@ -151,15 +126,6 @@ void virtblk_ring_stop(struct virtblk_vq *vq)
 	r->cmds = NULL;
 }
 
-static void virtblk_desc_set(struct vring_desc *desc, phys_addr_t addr, u32 len,
-			     u16 flags, u16 next)
-{
-	desc->addr = virtblk_ring64(addr);
-	desc->len = virtblk_ring32(len);
-	desc->flags = virtblk_ring16(flags);
-	desc->next = virtblk_ring16(next);
-}
-
 /*
  * A command's table: header, status, and then the data. The order in which the
  * device sees them is that of the links, header to data to status (5.2.6), so
@@ -181,7 +147,26 @@ void virtblk_ring_init_cmd(struct virtblk_cmd *cmd)
 	cmd->big_table = NULL;
 }
 
-/* The table for @segs segments of data, or NULL. */
+/* Around the data of a table: header to data to status, or header to status. */
+static void virtblk_ring_link(struct vring_desc *table, unsigned int segs)
+{
+	table[VIRTBLK_DESC_HDR].next =
+		virtblk_ring16(segs ? VIRTBLK_DESC_DATA : VIRTBLK_DESC_STATUS);
+	if (segs)
+		table[VIRTBLK_DESC_DATA + segs - 1].next =
+			virtblk_ring16(VIRTBLK_DESC_STATUS);
+}
+
+/* The available index has become 0. Caller holds vq->lock. */
+void virtblk_ring_wrapped(struct virtblk_ring *r)
+{
+	if (r->polled)
+		return;
+	r->wrap_ns = VIRTBLK_WRAP_FIRST_NS;
+	hrtimer_start(&r->wrap, ns_to_ktime(r->wrap_ns), HRTIMER_MODE_REL);
+}
+
+/* The table for a block request, or NULL. */
 static struct vring_desc *virtblk_ring_table(struct virtblk_cmd *cmd,
 					     unsigned int segs)
 {
@@ -192,34 +177,6 @@ static struct vring_desc *virtblk_ring_table(struct virtblk_cmd *cmd,
 	if (likely(cmd->big_table))
 		virtblk_ring_frame(cmd->big_table, cmd);
 	return cmd->big_table;
-}
-
-/* Link the data to the status, and put the table onto the ring. */
-static void virtblk_ring_publish(struct virtblk_ring *r, struct virtblk_cmd *cmd,
-				 struct vring_desc *table, unsigned int segs)
-{
-	u16 head = r->free[--r->nr_free];
-	struct vring_desc *desc = &r->vring.desc[head];
-
-	table[VIRTBLK_DESC_HDR].next =
-		virtblk_ring16(segs ? VIRTBLK_DESC_DATA : VIRTBLK_DESC_STATUS);
-	if (segs)
-		table[VIRTBLK_DESC_DATA + segs - 1].next =
-			virtblk_ring16(VIRTBLK_DESC_STATUS);
-	desc->addr = virtblk_ring64(likely(!cmd->big_table) ? cmd->table_phys :
-				    virt_to_phys(table));
-	desc->len = virtblk_ring32((segs + VIRTBLK_DESC_DATA) * sizeof(*table));
-	r->cmds[head] = cmd;
-	r->vring.avail->ring[r->avail_idx & r->mask] = virtblk_ring16(head);
-
-	/* The device may look as soon as it sees the index. */
-	virt_wmb();
-	r->avail_idx++;
-	WRITE_ONCE(r->vring.avail->idx, virtblk_ring16(r->avail_idx));
-	if (unlikely(!r->avail_idx) && !r->polled) {
-		r->wrap_ns = VIRTBLK_WRAP_FIRST_NS;
-		hrtimer_start(&r->wrap, ns_to_ktime(r->wrap_ns), HRTIMER_MODE_REL);
-	}
 }
 
 /* Add a command with its data in a scatterlist. Return: 0, -ENOSPC, -ENOMEM. */
@@ -239,41 +196,31 @@ int virtblk_ring_add_sg(struct virtblk_ring *r, struct virtblk_cmd *cmd,
 		virtblk_desc_set(&table[i], sg_phys(sg), sg->length, flags, i + 1);
 		sg = sg_next(sg);
 	}
-	virtblk_ring_publish(r, cmd, table, segs);
+	virtblk_ring_link(table, segs);
+	virtblk_ring_publish(r, cmd, likely(!cmd->big_table) ? cmd->table_phys :
+			     virt_to_phys(table), segs);
 	return 0;
 }
 
-static void virtblk_ring_fill(const struct virtio_blk *vblk,
-			      const struct virtblk_data *d,
-			      struct vring_desc *table, u16 flags)
+/*
+ * Add a passthrough command of any number of segments. Many are in a table that
+ * its data brings along. Return: 0, -ENOSPC.
+ */
+int virtblk_ring_add_table(struct virtblk_ring *r, const struct virtio_blk *vblk,
+			   struct virtblk_cmd *cmd, const struct virtblk_data *d)
 {
-	struct virtblk_seg_iter it = virtblk_seg_iter(vblk, d);
-	struct bio_vec seg;
-	unsigned int i;
-
-	for (i = VIRTBLK_DESC_DATA; virtblk_next_seg(&it, &seg); i++)
-		virtblk_desc_set(&table[i], bvec_phys(&seg), seg.bv_len, flags,
-				 i + 1);
-}
-
-/* Add a command with its data in bio_vecs. Return: 0, -ENOSPC, -ENOMEM. */
-int virtblk_ring_add_data(struct virtblk_ring *r, const struct virtio_blk *vblk,
-			  struct virtblk_cmd *cmd, const struct virtblk_data *d)
-{
-	u16 flags = VRING_DESC_F_NEXT | (d->to_device ? 0 : VRING_DESC_F_WRITE);
-	struct vring_desc *table;
+	bool brought = d->held & VIRTBLK_HELD_DESCS;
+	struct vring_desc *table = brought ? d->descs : cmd->table;
 
 	if (unlikely(!r->nr_free))
 		return -ENOSPC;
-	table = virtblk_ring_table(cmd, d->segs);
-	if (unlikely(!table))
-		return -ENOMEM;
-	if (likely(d->segs == 1))
-		virtblk_desc_set(&table[VIRTBLK_DESC_DATA],
-				 bvec_phys(d->bv) + d->skip, d->len, flags, 0);
+	if (brought)
+		virtblk_ring_frame(table, cmd);
 	else
-		virtblk_ring_fill(vblk, d, table, flags);
-	virtblk_ring_publish(r, cmd, table, d->segs);
+		virtblk_data_to_descs(vblk, d, table);
+	virtblk_ring_link(table, d->segs);
+	virtblk_ring_publish(r, cmd, brought ? virt_to_phys(table) :
+			     cmd->table_phys, d->segs);
 	return 0;
 }
 
@@ -292,41 +239,6 @@ bool virtblk_ring_kick_prepare(struct virtblk_ring *r)
 		 virtblk_ring16(VRING_USED_F_NO_NOTIFY));
 }
 
-/*
- * The next completed command, or NULL. What the device says is checked: a
- * descriptor that it does not have breaks the queue.
- */
-struct virtblk_cmd *virtblk_ring_get(struct virtblk_vq *vq)
-{
-	struct virtblk_ring *r = &vq->ring;
-	struct virtblk_cmd *cmd;
-	u32 id;
-
-	if (r->last_used == virtblk_ring_used_idx(r))
-		return NULL;
-	/* The entry is there once the index says so, not before. */
-	virt_rmb();
-	id = le32_to_cpu((__force __le32)
-			 READ_ONCE(r->vring.used->ring[r->last_used & r->mask].id));
-	if (unlikely(id > r->mask || !r->cmds[id])) {
-		if (!virtqueue_is_broken(vq->vq))
-			dev_err(&vq->vq->vdev->dev,
-				"%s: used ring names descriptor %u, which is not in use\n",
-				vq->name, id);
-		__virtqueue_break(vq->vq);
-		return NULL;
-	}
-	cmd = r->cmds[id];
-	r->cmds[id] = NULL;
-	r->free[r->nr_free++] = id;
-	r->last_used++;
-	if (unlikely(cmd->big_table)) {
-		kfree(cmd->big_table);
-		cmd->big_table = NULL;
-	}
-	return cmd;
-}
-
 /* After a reset: the next command that the device never answered, or NULL. */
 struct virtblk_cmd *virtblk_ring_detach(struct virtblk_ring *r)
 {
@@ -339,8 +251,6 @@ struct virtblk_cmd *virtblk_ring_detach(struct virtblk_ring *r)
 			continue;
 		r->cmds[i] = NULL;
 		r->free[r->nr_free++] = i;
-		kfree(cmd->big_table);
-		cmd->big_table = NULL;
 		return cmd;
 	}
 	return NULL;

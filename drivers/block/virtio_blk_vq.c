@@ -24,13 +24,6 @@
 
 static void virtblk_vq_callback(struct virtqueue *vq);
 
-/* Descriptors that a command of @segs segments takes. */
-static unsigned int virtblk_vq_need(const struct virtblk_vq *vq,
-				    unsigned int segs)
-{
-	return vq->indirect ? 1 : segs + 2;
-}
-
 /*
  * The other side waits: may a command of @segs segments be added all the same?
  * Caller holds vq->lock.
@@ -74,25 +67,8 @@ static noinline int virtblk_vq_core_add(struct virtblk_vq *vq,
 	return virtqueue_add_sgs(vq->vq, sgs, out, in, cmd, GFP_ATOMIC);
 }
 
-/* @cmd is on the ring. */
-static void virtblk_vq_count_add(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
-				 unsigned int segs)
-{
-	cmd->descs = virtblk_vq_need(vq, segs);
-	if (cmd->is_chr) {
-		vq->chr_inflight++;
-		vq->chr_descs += cmd->descs;
-		vq->stats.chr_cmds++;
-	} else {
-		vq->mq_descs += cmd->descs;
-		vq->mq_waiting = false;
-		vq->mq_age = 0;
-		vq->stats.mq_cmds++;
-	}
-}
-
 /**
- * virtblk_vq_add_sg() - put a command on the ring
+ * virtblk_vq_add_sg() - put a block request on the ring
  * @vq: the queue, locked by the caller
  * @cmd: the command
  * @sg: its data, if any
@@ -113,14 +89,19 @@ int virtblk_vq_add_sg(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
 		err = virtblk_ring_add_sg(&vq->ring, cmd, sg, segs, to_device);
 	else
 		err = virtblk_vq_core_add(vq, cmd, sg, segs, to_device);
-	if (likely(!err))
-		virtblk_vq_count_add(vq, cmd, segs);
-	return err;
+	if (unlikely(err))
+		return err;
+	cmd->descs = virtblk_vq_need(vq, segs);
+	vq->mq_descs += cmd->descs;
+	vq->mq_waiting = false;
+	vq->mq_age = 0;
+	vq->stats.mq_cmds++;
+	return 0;
 }
 
-static noinline int virtblk_vq_core_add_data(struct virtblk_vq *vq,
-					     struct virtblk_cmd *cmd,
-					     const struct virtblk_data *d)
+/* virtblk_vq_add_data() through the kernel's ring code. */
+int virtblk_vq_core_add_data(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
+			     const struct virtblk_data *d)
 {
 	struct scatterlist inl[VIRTBLK_INLINE_SEGS], *sg = vq->sg;
 
@@ -129,23 +110,6 @@ static noinline int virtblk_vq_core_add_data(struct virtblk_vq *vq,
 	if (d->segs)
 		virtblk_data_to_sg(vq->vblk, d, sg);
 	return virtblk_vq_core_add(vq, cmd, sg, d->segs, d->to_device);
-}
-
-/* The same for a command whose data is in bio_vecs. */
-int virtblk_vq_add_data(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
-			const struct virtblk_data *d)
-{
-	int err;
-
-	if (unlikely(vq->dead))
-		return -EIO;
-	if (likely(vq->ring.on))
-		err = virtblk_ring_add_data(&vq->ring, vq->vblk, cmd, d);
-	else
-		err = virtblk_vq_core_add_data(vq, cmd, d);
-	if (likely(!err))
-		virtblk_vq_count_add(vq, cmd, d->segs);
-	return err;
 }
 
 /* Caller holds vq->lock. Return: virtblk_vq_notify() has to follow. */
@@ -190,24 +154,17 @@ static void virtblk_vq_unplug(struct blk_plug_cb *cb, bool from_schedule)
 }
 
 /*
- * Leave the kick to the end of the current task's plug, so that a batch of
- * commands costs one. Each queue has one link, enough for the one submitter
- * that it usually has: no allocation. Others kick for themselves.
+ * Link the queue into a plug. Each queue has one link, enough for the one
+ * submitter that it usually has: no allocation. Others kick for themselves.
  *
  * The plug ends before the system call does that submitted the command, and
  * until then the command holds a reference to the file, so the queue cannot
  * vanish while it is linked.
  *
- * Caller holds vq->lock. Return: the kick is taken care of.
+ * Caller holds vq->lock. Return: it is linked.
  */
-bool virtblk_vq_kick_deferred(struct virtblk_vq *vq)
+bool virtblk_vq_plug(struct virtblk_vq *vq, struct blk_plug *plug)
 {
-	struct blk_plug *plug = current->plug;
-
-	if (!plug)
-		return false;
-	if (vq->plug == plug)
-		return true;
 	if (vq->plug)
 		return false;
 	vq->plug = plug;
@@ -220,24 +177,36 @@ static void virtblk_done_init(struct virtblk_done *done)
 {
 	memset(done, 0, sizeof(*done));
 	virtblk_cmd_list_init(&done->mq);
+	virtblk_cmd_list_init(&done->slots);
 	done->chr_tail = &done->chr;
 }
 
 /* @cmd has left the ring. Caller holds vq->lock. */
-static void virtblk_vq_take(struct virtblk_vq *vq, struct virtblk_cmd *cmd,
-			    struct virtblk_done *done)
+static __always_inline void virtblk_vq_take(struct virtblk_vq *vq,
+					    struct virtblk_cmd *cmd,
+					    struct virtblk_done *done)
 {
 	done->nr++;
-	vq->taken++;
 	if (cmd->is_chr) {
 		vq->chr_inflight--;
 		vq->chr_descs -= cmd->descs;
-		virtblk_chr_reap(vq, container_of(cmd, struct virtblk_slot, cmd),
-				 done);
-	} else {
-		vq->mq_descs -= cmd->descs;
-		virtblk_cmd_list_add(&done->mq, cmd);
+		virtblk_cmd_list_add(&done->slots, cmd);
+		return;
 	}
+	vq->mq_descs -= cmd->descs;
+	virtblk_cmd_list_add(&done->mq, cmd);
+	if (unlikely(cmd->big_table)) {
+		kfree(cmd->big_table);
+		cmd->big_table = NULL;
+	}
+}
+
+/* After the last virtblk_vq_take(). */
+static void virtblk_vq_taken(struct virtblk_vq *vq, struct virtblk_done *done)
+{
+	vq->taken += done->nr;
+	if (done->slots.head)
+		virtblk_chr_reap(vq, done);
 }
 
 /*
@@ -295,18 +264,53 @@ static void virtblk_vq_restart(struct virtblk_vq *vq, struct virtblk_done *done)
 	virtblk_vq_restart_mq(vq, done);
 }
 
-/* Take all completed commands off the ring. Caller holds vq->lock. */
+/* What the device says is checked: nonsense breaks the queue. */
+static noinline void virtblk_vq_bad_used(struct virtblk_vq *vq)
+{
+	if (!virtqueue_is_broken(vq->vq))
+		dev_err(&vq->vq->vdev->dev,
+			"%s: the used ring names a descriptor that is not in use\n",
+			vq->name);
+	__virtqueue_break(vq->vq);
+}
+
+static void virtblk_vq_reap_ring(struct virtblk_vq *vq, struct virtblk_done *done)
+{
+	struct virtblk_ring *r = &vq->ring;
+	struct virtblk_cmd *cmd;
+	u16 used;
+
+	while ((used = virtblk_ring_used_idx(r)) != r->last_used) {
+		/* The entries are there once the index says so, not before. */
+		virt_rmb();
+		do {
+			cmd = virtblk_ring_take(r);
+			if (unlikely(!cmd)) {
+				virtblk_vq_bad_used(vq);
+				return;
+			}
+			virtblk_vq_take(vq, cmd, done);
+		} while (r->last_used != used);
+	}
+}
+
+/*
+ * Take all completed commands off the ring. Caller holds vq->lock, and calls
+ * virtblk_vq_taken() in the end.
+ *
+ * The used length is the device's word and worth nothing (devices report odd
+ * ones); the status byte alone says what happened.
+ */
 static void virtblk_vq_reap(struct virtblk_vq *vq, struct virtblk_done *done)
 {
 	struct virtblk_cmd *cmd;
 	unsigned int len;
 
-	/*
-	 * The used length is the device's word and worth nothing (devices
-	 * report odd ones); the status byte alone says what happened.
-	 */
-	while ((cmd = likely(vq->ring.on) ? virtblk_ring_get(vq) :
-					    virtqueue_get_buf(vq->vq, &len)))
+	if (likely(vq->ring.on)) {
+		virtblk_vq_reap_ring(vq, done);
+		return;
+	}
+	while ((cmd = virtqueue_get_buf(vq->vq, &len)))
 		virtblk_vq_take(vq, cmd, done);
 }
 
@@ -360,6 +364,7 @@ void virtblk_vq_complete(struct virtblk_vq *vq)
 			virtblk_vq_reap(vq, &done);
 		} while (!virtblk_vq_enable_cb(vq) &&
 			 !virtqueue_is_broken(vq->vq));
+		virtblk_vq_taken(vq, &done);
 		virtblk_vq_restart(vq, &done);
 	}
 	spin_unlock_irqrestore(&vq->lock, flags);
@@ -389,8 +394,10 @@ int virtblk_vq_poll(struct virtblk_vq *vq, struct io_comp_batch *iob, void *ring
 	vq->stats.polls++;
 	if (likely(!vq->dead)) {
 		virtblk_vq_reap(vq, &done);
-		if (done.nr)
+		if (done.nr) {
+			virtblk_vq_taken(vq, &done);
 			virtblk_vq_restart(vq, &done);
+		}
 	}
 	spin_unlock_irqrestore(&vq->lock, flags);
 	virtblk_vq_finish(vq, &done, iob, ring);
@@ -429,6 +436,7 @@ void virtblk_vqs_retry(struct virtio_blk *vblk)
 			vq->stats.nudges++;
 			done.notify = true;
 			virtblk_vq_reap(vq, &done);
+			virtblk_vq_taken(vq, &done);
 			virtblk_vq_restart(vq, &done);
 		} else if (!vq->dead && vq->chr_state == VIRTBLK_CHR_LIVE) {
 			virtblk_vq_unpark(vq, &done);
@@ -506,6 +514,7 @@ void virtblk_vqs_fail(struct virtio_blk *vblk)
 			cmd->status = VIRTBLK_S_UNSET;
 			virtblk_vq_take(vq, cmd, &done);
 		}
+		virtblk_vq_taken(vq, &done);
 		virtblk_vq_fail_parked(vq, &done);
 		virtblk_vq_restart_mq(vq, &done);
 		spin_unlock_irq(&vq->lock);
@@ -578,6 +587,7 @@ int virtblk_vqs_find(struct virtio_blk *vblk)
 	if (!info || !vqs)
 		goto out;
 
+	vblk->direct_ring = virtblk_ring_possible(vblk->vdev);
 	for (i = 0; i < vblk->nr_vqs; i++) {
 		info[i].name = vblk->vqs[i].name;
 		if (!vblk->vqs[i].polled)
