@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "t.h"
 
@@ -97,13 +98,30 @@ void t_close(struct t_dev *dev)
 	dev->bfd = -1;
 }
 
+/* What the queues looked like: a hang can seldom be had twice. */
+static void tell_state(void)
+{
+	static const char queues[] =
+		"head -n 20 /sys/kernel/debug/virtio_blk/*/queues | sed 's/^/# /'";
+	int tries = 50;
+	pid_t pid = vfork();
+
+	if (!pid) {
+		execl("/bin/sh", "sh", "-c", queues, NULL);
+		_exit(TAP_FAIL);
+	}
+	/* Not for ever: it may hang on the same thing. */
+	while (pid > 0 && tries-- && waitpid(pid, NULL, WNOHANG) != pid)
+		usleep(100000);
+}
+
 static void timed_out(int sig)
 {
 	static const char msg[] = "\nBail out! hung: the watchdog barked\n";
 
 	(void)sig;
-	if (write(STDOUT_FILENO, msg, sizeof(msg) - 1) < 0)
-		_exit(TAP_FAIL);
+	if (write(STDOUT_FILENO, msg, sizeof(msg) - 1) > 0)
+		tell_state();
 	_exit(TAP_FAIL);
 }
 
