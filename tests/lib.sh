@@ -254,24 +254,32 @@ qmp() {
 	event = sys.argv[4] if len(sys.argv) > 4 else None
 	s = socket.socket(socket.AF_UNIX)
 	s.settimeout(20)
-	s.connect(path)
 	f = s.makefile("rw")
 	def send(name, args):
 	    f.write(json.dumps({"execute": name, "arguments": args}) + "\n")
 	    f.flush()
+	def receive():
+	    line = f.readline()
+	    if not line:
+	        sys.exit("QEMU has closed the monitor")
+	    return json.loads(line)
 	answer = None
-	f.readline()
-	send("qmp_capabilities", {})
-	f.readline()
-	send(command, arguments)
-	while answer is None or event:
-	    m = json.loads(f.readline())
-	    if "error" in m:
-	        sys.exit(m["error"]["desc"])
-	    if "return" in m:
-	        answer = m["return"]
-	    elif m.get("event") == event:
-	        event = None
+	try:
+	    s.connect(path)
+	    receive()
+	    send("qmp_capabilities", {})
+	    receive()
+	    send(command, arguments)
+	    while answer is None or event:
+	        m = receive()
+	        if "error" in m:
+	            sys.exit(m["error"]["desc"])
+	        if "return" in m:
+	            answer = m["return"]
+	        elif m.get("event") == event:
+	            event = None
+	except OSError as e:
+	    sys.exit(f"{command}: {e}")
 	print(json.dumps(answer))
 	END
 }
