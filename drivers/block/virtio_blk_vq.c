@@ -331,6 +331,20 @@ static bool virtblk_vq_enable_cb(struct virtblk_vq *vq)
 }
 
 /*
+ * As virtblk_vq_reap(), and the next completion is to interrupt. Whoever takes
+ * commands off an interrupt-driven queue has to ask for that anew: with an event
+ * index the device is asked for one interrupt at a time.
+ */
+static void virtblk_vq_reap_and_arm(struct virtblk_vq *vq,
+				    struct virtblk_done *done)
+{
+	do {
+		virtblk_vq_disable_cb(vq);
+		virtblk_vq_reap(vq, done);
+	} while (!virtblk_vq_enable_cb(vq) && !virtqueue_is_broken(vq->vq));
+}
+
+/*
  * The part of completion that needs no lock. @ring is the ring that the caller
  * polls for, whose commands may be completed on the spot.
  */
@@ -359,11 +373,7 @@ void virtblk_vq_complete(struct virtblk_vq *vq)
 	spin_lock_irqsave(&vq->lock, flags);
 	vq->stats.irqs++;
 	if (likely(!vq->dead)) {
-		do {
-			virtblk_vq_disable_cb(vq);
-			virtblk_vq_reap(vq, &done);
-		} while (!virtblk_vq_enable_cb(vq) &&
-			 !virtqueue_is_broken(vq->vq));
+		virtblk_vq_reap_and_arm(vq, &done);
 		virtblk_vq_taken(vq, &done);
 		virtblk_vq_restart(vq, &done);
 	}
@@ -420,7 +430,8 @@ static bool virtblk_vq_stalled(struct virtblk_vq *vq)
 /*
  * The watchdog's part: parked commands that no completion will wake, and
  * queues that stand still. The latter are most likely slow; but hosts have
- * been seen to lose a notification, and telling them again costs little.
+ * been seen to lose a notification or an interrupt, and telling them again and
+ * looking ourselves costs little.
  */
 void virtblk_vqs_retry(struct virtio_blk *vblk)
 {
@@ -435,7 +446,10 @@ void virtblk_vqs_retry(struct virtio_blk *vblk)
 		if (!vq->dead && virtblk_vq_stalled(vq)) {
 			vq->stats.nudges++;
 			done.notify = true;
-			virtblk_vq_reap(vq, &done);
+			if (vq->polled)
+				virtblk_vq_reap(vq, &done);
+			else
+				virtblk_vq_reap_and_arm(vq, &done);
 			virtblk_vq_taken(vq, &done);
 			virtblk_vq_restart(vq, &done);
 		} else if (!vq->dead && vq->chr_state == VIRTBLK_CHR_LIVE) {
